@@ -1,7 +1,7 @@
 """Errors are values. Each has a code, a sentence for a person, and the next step.
 
 The sentence stands where the error is raised; here is what callers and programs tell apart. What is no failure, and yet
-to be told, is a notice: those sentences stand in `notices.py`.
+to be told, is a notice: those sentences stand in `sentences.py`.
 
 MemoryTuiError
  +-- WorkspaceError      the folder of notes is missing or cannot be read

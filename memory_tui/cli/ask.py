@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memory_tui import notices
+from memory_tui import sentences
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.commands import at_least
@@ -175,7 +175,7 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
             yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
         yield from safe(part.text.strip("\r\n"), keep_newlines=True).split("\n")
     if trace.empty is not None:
-        why, *steps = map(one_line, notices.why_empty(trace.empty, trace.profile))
+        why, *steps = map(one_line, sentences.why_empty(trace.empty, trace.profile))
         yield from (f"No matches. {why}", *steps)
     if explain:
         yield from _losers(trace)
@@ -192,7 +192,7 @@ def _losers(trace: Trace) -> Iterator[str]:
         f"(profile {trace.profile}, {trace.mode}{nearest})"
     )
     for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {notices.as_notice(loser.verdict).short}"
+        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {sentences.as_notice(loser.verdict).short}"
     if len(trace.lost) > _LOSERS:
         yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 
@@ -309,7 +309,7 @@ def evaluate(args: argparse.Namespace) -> int:
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings)
             levels = measures.level_counts(cases, settings)
-        vectors = notices.other_vectors(settings.word("profile"), cases[0].evidence.provider)
+        vectors = sentences.other_vectors(settings.word("profile"), cases[0].evidence.provider)
         remarks = [*engine.notices(), *vectors]
     failed = [
         {"metric": name, "value": card.mean[name], "wanted": bound, "sentence": shortfall(name, card.mean[name], bound)}

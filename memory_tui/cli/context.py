@@ -19,8 +19,8 @@ from memory_tui.config.settings import by_option
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, codex, wiring
-from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
+from memory_tui.sentences import without_effect
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

@@ -25,10 +25,10 @@ from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.hosts.wiring import SAMPLE
 from memory_tui.notes.journal import Journal, left
-from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
+from memory_tui.sentences import ordinal
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Query
 

@@ -26,8 +26,8 @@ from memory_tui.config import places
 from memory_tui.config.keys import BACKEND
 from memory_tui.config.settings import profile_named
 from memory_tui.engine import status
-from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
+from memory_tui.engine.qmd_fallback import Backend
 from memory_tui.engine.search import Search, notices_of, with_provider_notice
 from memory_tui.engine.sending import Providers
 from memory_tui.engine.status import Status
@@ -35,10 +35,10 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.events import Channel, Listener
 from memory_tui.formatting import install_extra
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice, other_vectors
 from memory_tui.openclaw.trust import TrustReport, of_plan
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
+from memory_tui.sentences import Notice, other_vectors
 from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
 from memory_tui.workspace.roots import scan
 

@@ -27,12 +27,12 @@ from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState, Freshness, SyncReport, SyncRun, compare, recipe_of, sync
 from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.locks import Keeper
-from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
+from memory_tui.sentences import Notice, notice
 from memory_tui.shared import team_vectors
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import Scan

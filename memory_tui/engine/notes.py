@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
-from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
+from memory_tui.engine.qmd_fallback import Backend
 from memory_tui.engine.search import Search
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
 from memory_tui.formatting import minute, plural

@@ -21,7 +21,6 @@ from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryEr
 from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice, notice, without_effect
 from memory_tui.openclaw import trust
 from memory_tui.plan import Plan
 from memory_tui.providers import chain, request_formats
@@ -34,6 +33,7 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace, refs_of
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known
+from memory_tui.sentences import Notice, notice, without_effect
 
 Outcome = TypeVar("Outcome")
 Ask = Callable[[Identity | None], retrieve.Question]

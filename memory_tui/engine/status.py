@@ -14,10 +14,10 @@ from memory_tui.index import database
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
 from memory_tui.locks import Holder
-from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
+from memory_tui.sentences import Notice, notice
 from memory_tui.workspace.roots import RootState
 
 

@@ -19,11 +19,11 @@ from memory_tui import tokens
 from memory_tui.cancel import Stop
 from memory_tui.config.settings import BY_KEY, PROFILES, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain.why_not import WhyNot, lacking, row_of, sends, side_of
-from memory_tui.notices import Notice, notice
 from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY, Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
+from memory_tui.sentences import Notice, notice
 
 WEIGHT, TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
 """The weights are one knob: they add up to 1, as the tune strip turns them."""

@@ -14,10 +14,10 @@ from memory_tui.explain.counterfactuals import Flips
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
-from memory_tui.notices import as_notice
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
+from memory_tui.sentences import as_notice
 from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 
 NAMED = 3

@@ -15,9 +15,9 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Flips
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
-from memory_tui.notices import Notice, as_notice, why_empty
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.sentences import Notice, as_notice, why_empty
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 
 

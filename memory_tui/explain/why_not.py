@@ -15,7 +15,6 @@ from memory_tui.config.settings import Settings, profile_named
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.index.store import Store
 from memory_tui.index.sync import state_of
-from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
 from memory_tui.search.excerpts import excerpts
 from memory_tui.search.keyword import KeywordSide, Postings
@@ -23,6 +22,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict, refs_of
+from memory_tui.sentences import Notice, notice
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile

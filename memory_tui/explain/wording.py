@@ -1,6 +1,6 @@
 """What an answer says, in sentences and in sums: a verdict, what would change it, what a score is.
 
-A sum is told line by line, with as many digits as redoing it takes. Why nothing came stands in `notices.TABLE`.
+A sum is told line by line, with as many digits as redoing it takes. Why nothing came stands in `sentences.TABLE`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from memory_tui.config.settings import BY_KEY, profile_named, show
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, Turn
 from memory_tui.explain.why_not import Fate, holds
 from memory_tui.formatting import one_line, plural
-from memory_tui.notices import LEFT_OUT, Notice, against, as_notice, language_label, notice, number, ordinal, quoted
 from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import Candidate, ChunkRef, MeasurePart, Mode, QueryPlan, Recalled, Trace
+from memory_tui.sentences import LEFT_OUT, Notice, against, as_notice, language_label, notice, number, ordinal, quoted
 
 
 def label(fate: Fate) -> str:

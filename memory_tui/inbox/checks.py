@@ -41,12 +41,12 @@ from memory_tui.notes.edit import Curator
 from memory_tui.notes.history import LostNote, bring_back, lost_notes
 from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
-from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.plan import Plan
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
+from memory_tui.sentences import Notice, notice
 from memory_tui.workspace.annotations import flaws, is_overtaken
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import date_of, of_bytes, snapshot, span, utf16_of

@@ -16,7 +16,7 @@ from msgspec import Struct
 from memory_tui import state_db
 from memory_tui.approval import decisions
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
-from memory_tui.notices import Notice
+from memory_tui.sentences import Notice
 
 Action = Literal[
     "merge",

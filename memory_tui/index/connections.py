@@ -25,8 +25,8 @@ from memory_tui.durable import read_beside
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import database, index_write
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
+from memory_tui.sentences import Notice, notice
 
 
 class Readers:

@@ -43,8 +43,8 @@ from memory_tui.errors import (
     IndexUnavailable,
     MemoryTuiError,
 )
-from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, fingerprint
+from memory_tui.sentences import Notice, notice
 from memory_tui.tokens import STEM_TOKENIZER
 from memory_tui.workspace.notes import MediaRules
 

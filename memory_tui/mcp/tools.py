@@ -24,7 +24,6 @@ from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
-from memory_tui.notices import as_notice, why_empty
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CORRECT, GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
@@ -34,6 +33,7 @@ from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Mode, Trace
 from memory_tui.secrets import instructions
+from memory_tui.sentences import as_notice, why_empty
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, without_markers
 from memory_tui.workspace.chunking import Chunk, chunk_note

@@ -23,11 +23,11 @@ from memory_tui import durable
 from memory_tui.config import places
 from memory_tui.durable import open_regular
 from memory_tui.errors import Unreadable
-from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 from memory_tui.plan import Plan
 from memory_tui.secrets.finder import redact
+from memory_tui.sentences import Notice, notice
 
 ROLES = ("user", "assistant")
 MAX_BYTES = 8 << 20

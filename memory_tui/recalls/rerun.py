@@ -12,13 +12,13 @@ from memory_tui.config.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.errors import SettingError
 from memory_tui.explain.trace_json import answer, plain
 from memory_tui.formatting import one_line, plural
-from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls.recall_log import BY_LEVEL, IN_PART, LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, moment
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.sentences import ordinal
 
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.config.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
-from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import lexical_2026_9, trace
 from memory_tui.search.excerpts import head
 from memory_tui.search.keyword import LATIN, KeywordSide
@@ -40,6 +39,7 @@ from memory_tui.search.score import (
 )
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
+from memory_tui.sentences import Notice, notice, other_vectors
 from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY

@@ -21,7 +21,6 @@ from memory_tui.config.settings import Settings
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState
-from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ServingProvider
@@ -32,6 +31,7 @@ from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import ALIKE, Time, asks, parse
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
+from memory_tui.sentences import Notice, notice
 from memory_tui.tokens import word_stems
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import span

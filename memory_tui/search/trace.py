@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from memory_tui.config.settings import Settings
 from memory_tui.index.store import ChunkRow
 from memory_tui.index.sync import FileState
-from memory_tui.notices import Notice, notice, quoted
 from memory_tui.providers.chain import ServingProvider
+from memory_tui.sentences import Notice, notice, quoted
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 from memory_tui.workspace.roots import MEMORY
 

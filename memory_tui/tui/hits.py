@@ -15,7 +15,6 @@ from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, 
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.notices import as_notice, ordinal, quoted
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import (
@@ -28,6 +27,7 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.sentences import as_notice, ordinal, quoted
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs

@@ -16,8 +16,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.mcp.tools import memory_search
-from memory_tui.notices import as_notice, why_empty
 from memory_tui.providers.options import RequestLimits
+from memory_tui.sentences import as_notice, why_empty
 from memory_tui.tokens import as_asked
 from memory_tui.tui.session import Session
 from memory_tui.tui.status_bar import lamp, provider_pane

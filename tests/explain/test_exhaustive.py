@@ -11,8 +11,8 @@ from memory_tui.config.settings import BY_KEY, Scalar, Settings, profile_named
 from memory_tui.explain import hit_text, trace_json, wording
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, flips
 from memory_tui.mcp.tools import memory_search
-from memory_tui.notices import Notice
 from memory_tui.search import trace
+from memory_tui.sentences import Notice
 from tests.explain.test_shares import check as check_sum
 from tests.harness.claims import DECAY, MMR, NOW, STILL, Case, World, adversarial, check_claim, open_world, run
 from tests.support.local_model import hashed

@@ -17,10 +17,10 @@ from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import age_words
 from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
-from memory_tui.notices import as_notice, notice, why_empty
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import QueryPlan, Recalled
+from memory_tui.sentences import as_notice, notice, why_empty
 from memory_tui.workspace.notes import title_of
 from tests.harness.claims import STILL, adversarial, open_world
 from tests.support.provider_server import Play, serving

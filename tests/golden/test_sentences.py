@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import memory_tui
-from memory_tui import notices
+from memory_tui import sentences
 from memory_tui.inbox.checks import CHECKS
-from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.trace import ChunkRef, Correction, QueryPlan
+from memory_tui.sentences import TABLE, Notice
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"
 _PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")
@@ -94,12 +94,12 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "copy_of": [{"what": what, "citation": "memory/2026-03-05.md#L1-L9"} for what in ("passage", "line")],
     "outside_text_pool": [{"rank": 70, "pool": 60, "bm25": -1.234, "edge": -2.5}],
     "no_vector": [
-        {"cause": "the embedding model knows no word of the query", "text": notices.notice("no_word", dropped=())}
+        {"cause": "the embedding model knows no word of the query", "text": sentences.notice("no_word", dropped=())}
     ],
-    "model_mismatch": [{"detail": "The index was made with x.", "text": notices.notice("words_off")}],
+    "model_mismatch": [{"detail": "The index was made with x.", "text": sentences.notice("words_off")}],
     "outside_vector_pool": [
         {"rank": 101, "of": 1200, "pool": 60, "cosine": 0.1234, "edge": 0.2}
-        | {"text": notices.notice("outside_text_pool", rank=70, pool=60, bm25=-1.2, edge=-2.5)}
+        | {"text": sentences.notice("outside_text_pool", rank=70, pool=60, bm25=-1.2, edge=-2.5)}
     ],
     "unreadable_project": [{}],
     "recalled": [
@@ -117,7 +117,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "no_single_knob": [{"recalled": False}, {"recalled": True}],
     "no_pair": [{}],
     "no_rephrasing": [{"words": ("garlic", "october"), "shorter": shorter} for shorter in ("", "where")],
-    "words_left_out": [{"words": ("the", "of"), "reason": reason} for reason in notices.LEFT_OUT],
+    "words_left_out": [{"words": ("the", "of"), "reason": reason} for reason in sentences.LEFT_OUT],
     "secret_found": [{"sort": "password"}],
     "not_utf8": [{"replaced": 1, "utf16": False}, {"replaced": 3, "utf16": False}, {"replaced": 0, "utf16": True}],
     "not_trusted": [{"state": "edited since the agent wrote it"}],
@@ -193,7 +193,7 @@ def test_who_gives_a_notice_names_the_fields_of_its_sentence():
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
-                and node.func.id == notices.notice.__name__
+                and node.func.id == sentences.notice.__name__
             ):
                 (kind,) = node.args
                 assert isinstance(kind, ast.Constant), path

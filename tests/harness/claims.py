@@ -19,12 +19,12 @@ from memory_tui import tokens
 from memory_tui.config.settings import Settings, profile_named
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
-from memory_tui.notices import Notice
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keyword
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Trace
+from memory_tui.sentences import Notice
 from tests.support.workspace import options_of
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.notices import as_notice, why_empty
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import Likeness, mmr, rank
 from memory_tui.search.trace import BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
+from memory_tui.sentences import as_notice, why_empty
 from tests.support.search import evidence, settings
 
 

@@ -36,13 +36,13 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
 from memory_tui.explain.why_not import WhyNot, row_of
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.notices import as_notice, ordinal, why_empty
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.sentences import as_notice, ordinal, why_empty
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
