@@ -102,12 +102,11 @@ def test_a_row_has_exactly_the_cells_of_the_list(rows, width, lines):
         assert drawn[0].plain.endswith(f" {row.age:>9}")
 
 
-@pytest.mark.parametrize(
-    ("score", "shown"), [(0.3461, ".346 █"), (0.34999, ".349 █"), (0.3, ".30 ██"), (1.0, "1.00 █")]
-)
-def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows, score, shown):
-    hit = replace(rows[0].hit, score=score, verdict=BelowMinScore(0.35, 0.35 - score))
-    assert dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1).plain[4:10] == shown
+def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows):
+    shown = {0.3461: ".346 █", 0.34999: ".349 █", 0.3: ".30 ██", 1.0: "1.00 █"}
+    weak = {score: replace(rows[0].hit, score=score, verdict=BelowMinScore(0.35, 0.35 - score)) for score in shown}
+    drawn = {score: dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1) for score, hit in weak.items()}
+    assert {score: row.plain[4:10] for score, row in drawn.items()} == shown
 
 
 def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
@@ -134,13 +133,10 @@ def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer
         assert said.endswith(" memory/2026-10-09.md:3 states a newer value.")
 
 
-@pytest.mark.parametrize(
-    ("days", "words"),
-    [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
-)
-def test_an_age_fits_its_column(days, words):
-    assert hit_text.age_in_list(days) == words
-    assert len(words) <= hits.AGE_CELLS
+def test_an_age_fits_its_column():
+    words = {None: "always", 0.5: "today", 14: "14 days", 49: "7 weeks", 300: "10 months", -2: "in 2 days"}
+    assert {days: hit_text.age_in_list(days) for days in words} == words
+    assert max(map(len, words.values())) <= hits.AGE_CELLS
 
 
 def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidence):
@@ -405,11 +401,9 @@ def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):
         assert knobs.stepped(settings, key, 1, []) == settings.values[key].value
 
 
-@pytest.mark.parametrize(
-    ("score", "words"), [(0.3412, ".34"), (0.34996, ".34996"), (0.3478, ".348"), (0.34987, ".3499")]
-)
-def test_a_score_under_the_floor_reads_so_as_far_as_digits_tell(score, words):
-    assert knobs.under(score, 0.35) == words
+def test_a_score_under_the_floor_reads_so_as_far_as_digits_tell():
+    words = {0.3412: ".34", 0.34996: ".34996", 0.3478: ".348", 0.34987: ".3499"}
+    assert {score: knobs.under(score, 0.35) for score in words} == words
 
 
 def test_words_and_meaning_are_one_knob(engine):
@@ -486,13 +480,13 @@ def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidenc
     assert compare.in_both([compare.Pair(first, first), compare.Pair(second, first)]) == (2, 1)
 
 
-@pytest.mark.parametrize("same_index", [True, False])
-def test_two_rankings_that_send_different_copies_of_a_note_send_the_same(rows, same_index):
+def test_two_rankings_that_send_different_copies_of_a_note_send_the_same(rows):
     other = rows[1]
     kept = dataclasses.replace(rows[0], hit=replace(rows[0].hit, copies=(other.hit.chunk,)))
-    pairs = compare.pairs([kept], [other], same_index=same_index)
-    assert [(pair.left, pair.right) for pair in pairs] == [(kept, other)]
-    assert compare.in_both(pairs) == (1, 1)
+    for same_index in (True, False):
+        pairs = compare.pairs([kept], [other], same_index=same_index)
+        assert [(pair.left, pair.right) for pair in pairs] == [(kept, other)], same_index
+        assert compare.in_both(pairs) == (1, 1), same_index
 
 
 def test_a_copy_stands_under_its_own_name(rows):

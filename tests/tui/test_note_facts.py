@@ -93,9 +93,8 @@ def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then
     ]
 
 
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
+def test_a_row_has_state_day_and_title_once():
+    rows = [
         (row("memory/2026-03-05.md", title="Router day"), "   5 Mar  Router day"),
         (row("memory/2024-03-05.md", title="Router day"), "   5 Mar 24  Router day"),
         (row("memory/2026-03-05-router.md", title="Router day"), "   5 Mar  Router day"),
@@ -108,10 +107,8 @@ def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then
         (row("memory/network.md", title="Home", state="pending", detail="changed"), "~ network.md  Home"),
         (row("memory/network.md", title="Home", state="failed", detail="too large"), "! network.md  Home"),
         (row("memory/network.md", title="\x1b[31mred"), "  network.md  ␛[31mred"),
-    ],
-)
-def test_a_row_has_state_day_and_title_once(file, words):
-    assert note_facts.list_row(file, TODAY, 60).plain == words
+    ]
+    assert [note_facts.list_row(file, TODAY, 60).plain for file, _ in rows] == [words for _, words in rows]
 
 
 @given(st.text(max_size=60), st.integers(5, 40))
@@ -119,9 +116,10 @@ def test_a_row_fits_its_list(title, width):
     assert note_facts.list_row(row("memory/2026-03-05.md", title=title), TODAY, width).cell_length <= width
 
 
-@pytest.mark.parametrize(("letters", "fits"), [("", True), ("5 mar", True), ("03-05 ROUTER", True), ("3 mar", False)])
-def test_a_filter_looks_for_every_word_in_path_day_and_title(letters, fits):
-    assert note_facts.matches(row("memory/2026-03-05.md", title="Router day"), letters) is fits
+def test_a_filter_looks_for_every_word_in_path_day_and_title():
+    file, fits = row("memory/2026-03-05.md", title="Router day"), {"": True, "5 mar": True, "03-05 ROUTER": True}
+    fits["3 mar"] = False
+    assert {letters: note_facts.matches(file, letters) for letters in fits} == fits
 
 
 @given(LINES, st.integers(1, 12), st.integers(10, 60))
@@ -147,11 +145,9 @@ def test_the_cursor_stays_on_its_line_when_lines_come_above_or_below(lines, more
     assert below == at + 1
 
 
-@pytest.mark.parametrize(
-    ("size", "words"), [(840, "840 B"), (3_930, "3.9 KB"), (51_200, "51 KB"), (2_569_000, "2.6 MB")]
-)
-def test_a_size_has_two_digits(size, words):
-    assert note_facts.size_words(size) == words
+def test_a_size_has_two_digits():
+    words = {840: "840 B", 3_930: "3.9 KB", 51_200: "51 KB", 2_569_000: "2.6 MB"}
+    assert {size: note_facts.size_words(size) for size in words} == words
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=6), st.integers(8, 60))
@@ -253,20 +249,17 @@ def test_what_was_not_touched_in_the_editor_stays_as_it_is(text):
     assert restored(text, visible(text) + "\nmore") == text + "\nmore"
 
 
-@pytest.mark.parametrize(
-    ("editor", "words"),
-    [
-        ("vim", ["vim", "+7", "a.md"]),
-        ("code -n", ["code", "-n", "--wait", "--goto", "a.md:7"]),
-        ("hx", ["hx", "a.md:7"]),
-        ("zed", ["zed", "--wait", "a.md:7"]),
-        ("notepad.exe", ["notepad.exe", "a.md"]),
-        ("'broken", ["'broken", "+7", "a.md"]),
-        ("", ["vi", "+7", "a.md"]),
-    ],
-)
-def test_an_editor_opens_at_the_line(editor, words):
-    assert command("a.md", 7, {"EDITOR": editor}) == words
+def test_an_editor_opens_at_the_line():
+    words = {
+        "vim": ["vim", "+7", "a.md"],
+        "code -n": ["code", "-n", "--wait", "--goto", "a.md:7"],
+        "hx": ["hx", "a.md:7"],
+        "zed": ["zed", "--wait", "a.md:7"],
+        "notepad.exe": ["notepad.exe", "a.md"],
+        "'broken": ["'broken", "+7", "a.md"],
+        "": ["vi", "+7", "a.md"],
+    }
+    assert {editor: command("a.md", 7, {"EDITOR": editor}) for editor in words} == words
 
 
 def test_the_exact_text_of_before_is_the_first_choice():
