@@ -192,20 +192,17 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(screen, workspace):
     assert f"{unread.start - 1}  - fact" in screen.text
 
 
-@pytest.fixture
-def empty(tmp_path):
+def test_a_folder_without_notes_offers_no_key_of_a_note_and_says_two_and_the_first_works(tmp_path):
     (tmp_path / "notes").mkdir()
     with Window(make_app(tmp_path / "notes"), SMALL) as window:
-        yield window
-
-
-def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty, tmp_path):
-    assert "No notes in" in empty.text
-    # In one go, as somebody types who has read it.
-    empty.burst("a", *"the kiln is hot", "enter")
-    empty.settle().until(lambda: notes(empty).page.text).settle()
-    assert "the kiln is hot" in empty.text
-    assert "the kiln is hot" in (tmp_path / "notes" / LOG).read_text()
+        assert "No notes in" in window.text
+        assert not [words for words in ("Edit", "Promote", "Copy") if words in window.lines[-1]]
+        # In one go, as somebody types who has read it.
+        window.burst("a", *"the kiln is hot", "enter")
+        window.settle().until(lambda: notes(window).page.text).settle()
+        assert "the kiln is hot" in window.text
+        assert "the kiln is hot" in (tmp_path / "notes" / LOG).read_text()
+        assert "Promote" in window.lines[-1]
 
 
 def test_promoting_is_shown_made_and_taken_back_by_one_key(screen, workspace):

@@ -109,16 +109,6 @@ def test_a_word_that_was_read_otherwise_is_taken_back(reader):
     assert "omda" not in level(reader)
 
 
-def test_enter_goes_to_the_deciding_line(screen):
-    screen.ask().press("down", "enter")
-    row = view(screen).row
-    assert row is not None
-    notes = screen.app.query_one(NotesView)
-    assert screen.app.view is notes
-    reader = notes.query_one(Reader)
-    assert (reader.path, reader.line) == (row.hit.chunk.path, row.line)
-
-
 def test_the_deciding_line_stands_second(reader):
     reader.ask()
     for _ in range(3):
@@ -294,11 +284,12 @@ def test_presses_of_one_knob_are_taken_back_as_one(screen):
     assert not screen.press("right", "left").app.session.tried, "it is back where it was"
 
 
-def test_escape_goes_back_from_a_note_to_the_passages_that_led_there(screen):
+def test_enter_goes_to_the_deciding_line_and_escape_back_to_the_passages_that_led_there(screen):
     screen.ask().press("down")
     row = view(screen).row
-    screen.press("enter")
-    assert screen.app.view.id == "notes"
+    notes = screen.press("enter").app.query_one(NotesView)
+    assert screen.app.view is notes
+    assert (notes.reader.path, notes.reader.line) == (row.hit.chunk.path, row.line)
     screen.press("escape")
     assert screen.app.view.id == "search"
     assert view(screen).hits.has_focus
@@ -389,14 +380,15 @@ def test_a_comparison_that_another_one_replaced_is_not_shown(reader, monkeypatch
     reader.press("escape")
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
-def test_what_is_said_of_a_copy_leaves_the_passage_in_sight(workspace, size):
-    with Window(make_app(workspace), size, toasts=True) as window:
-        window.ask().burst("y")
-        window.until(lambda: "clipboard" in window.text)
-        assert max(toast.size.height for toast in window.app.query("Toast")) <= 4
-        assert f"#L{view(window).row.line}" in window.text
-        assert max(toast.region.bottom for toast in window.app.query("Toast")) <= 4, "over no number"
+def test_what_is_said_of_a_copy_leaves_the_passage_in_sight(workspace):
+    with Window(make_app(workspace), toasts=True) as window:
+        window.ask()
+        for size in (SMALL, LARGE):
+            window.resize(*size).burst("y")
+            window.until(lambda: "clipboard" in window.text).settle()
+            assert max(toast.size.height for toast in window.app.query("Toast")) <= 4, size
+            assert f"#L{view(window).row.line}" in window.text, size
+            assert max(toast.region.bottom for toast in window.app.query("Toast")) <= 4, "over no number"
 
 
 def test_a_line_that_is_no_candidate_has_the_pane_of_the_others(workspace):

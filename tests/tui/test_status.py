@@ -296,18 +296,16 @@ def test_escape_ends_a_test_that_hangs(window, play):
     assert not own_path().exists()
 
 
-def test_each_kind_of_provider_has_a_line_at_every_width(screen):
-    go(screen.resize(*TINY).press("3"), "Set up a provider").press("enter")
-    rows = screen.app.screen.query_one(Rows)
+def test_each_kind_of_provider_has_a_line_at_every_width_and_a_whole_one_on_a_small_screen(reader):
+    go(reader.resize(*TINY).press("3"), "Set up a provider").press("enter")
+    rows = reader.app.screen.query_one(Rows)
     assert rows.virtual_size.height == rows.option_count
-    assert "▌openai-compatible" in screen.text
-
-
-def test_a_kind_of_provider_is_told_whole_on_a_small_screen(screen):
-    go(screen.resize(*SMALL).press("3"), "Set up a provider").press("enter")
-    [row] = [line for line in screen.text.splitlines() if "local-small" in line and "MB" in line]
+    assert "▌openai-compatible" in reader.text
+    go(reader.press("escape").resize(*SMALL), "Set up a provider").press("enter")
+    [row] = [line for line in reader.text.splitlines() if "local-small" in line and "MB" in line]
     assert "91 MB, no key, no compiler" in row
     assert "…" not in row
+    reader.press("escape").resize(*LARGE)
 
 
 def test_what_is_left_out_ends_with_one_blank_row(status):

@@ -37,14 +37,6 @@ def leave(terminal):
     assert "Traceback" not in terminal.text()
 
 
-def test_the_first_frame_waits_for_no_module_that_it_does_not_show():
-    code = "import sys, memory_tui.cli.main, memory_tui.tui.run, memory_tui.tui.views.notes; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
-    late = {"numpy", "tomllib", *(f"memory_tui.{name}" for name in ("plan", "workspace", "notes", "hosts", "engine"))}
-    late |= {f"memory_tui.tui.{name}" for name in ("changes", "dialogs", "editor", "note_facts", "palette")}
-    assert late.isdisjoint(done.stdout.split())
-
-
 def test_keys_typed_before_the_first_frame_arrive(tmp_path):
     with opened(tmp_path, 120, 36) as terminal:
         terminal.type("/omada")
