@@ -12,7 +12,7 @@ from memory_tui.engine.notes import Inbox
 from memory_tui.events import SyncFinished
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.views.inbox import InboxView, listed, until
-from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
+from tests.support.tui import LARGE, SMALL, TINY, Window, go, make_app
 from tests.support.waiting import LONG
 
 SECRET = "hunter2-Tr0ub4dor"
@@ -23,19 +23,33 @@ NOTES = {
 }
 
 
+def written(folder):
+    for path, text in NOTES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def examined(workspace):
+    with Window(make_app(workspace)) as window:
+        window.press("4").until(lambda: "dead path is off" in window.text)
+        yield go(window, "dead path is off").press("enter").until(lambda: "links to a file that is" in window.text)
+
+
 @pytest.fixture
 def workspace(tmp_path):
-    for path, text in NOTES.items():
-        (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "notes" / path).write_text(text)
-    return tmp_path / "notes"
+    return written(tmp_path / "notes")
 
 
 @pytest.fixture
 def inbox(workspace):
-    with Window(make_app(workspace)) as window:
-        window.press("4").until(lambda: "dead path is off" in window.text)
-        yield go(window, "dead path is off").press("enter").until(lambda: "links to a file that is" in window.text)
+    yield from examined(workspace)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One inbox for the tests that decide nothing in it."""
+    yield from examined(written(tmp_path_factory.mktemp("inbox") / "notes"))
 
 
 def view(window):
@@ -44,26 +58,15 @@ def view(window):
     return found
 
 
-def go(window, text):
-    """Move the cursor to the row that holds `text`."""
-    rows = window.app.query_one("#inbox-list", Facts)
-    window.press("home")
-    for _ in rows.facts:
-        if rows.fact is not None and text in rows.fact.words:
-            return window
-        window.press("down")
-    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
-
-
 def texts(workspace):
     return {path: (workspace / path).read_text() for path in NOTES}
 
 
-def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox):
-    groups, findings = view(inbox).groups, view(inbox).findings
+def test_one_cause_is_one_group_and_the_badge_counts_groups(shared):
+    groups, findings = view(shared).groups, view(shared).findings
     assert findings is not None
     assert [(group.kind, len(group.suggestions)) for group in groups[:1]] == [("secret", 2)]
-    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox ({len(groups)})"
+    assert shared.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox ({len(groups)})"
     rows = list(listed(groups, findings, {}, ()))
     assert [row.key for row in rows if row.key.startswith("group:")] == [f"group:{group.id}" for group in groups]
     assert sum(row.key.startswith("line:") for row in rows) == 2
@@ -77,29 +80,29 @@ def test_the_inbox_of_a_large_memory_is_examined_when_it_is_opened(workspace, mo
         window.press("4").until(lambda: "[secret]" in window.text)
 
 
-def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox):
-    findings = view(inbox).findings
+def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(shared):
+    findings = view(shared).findings
     assert findings is not None
-    go(inbox, "more that need nothing")
-    assert f"{sum(findings.quiet.values()):,} more" in inbox.text
-    inbox.resize(80, 16).press("enter")
-    rows = inbox.app.query_one("#inbox-list", Facts)
+    go(shared, "more that need nothing")
+    assert f"{sum(findings.quiet.values()):,} more" in shared.text
+    shared.resize(80, 16).press("enter")
+    rows = shared.app.query_one("#inbox-list", Facts)
     assert rows.scroll_offset.y + rows.size.height > rows.highlighted + 1, "what was opened is in sight"
-    inbox.resize(*LARGE)
+    shared.resize(*LARGE)
     reason = next(iter(findings.quiet))
-    go(inbox, reason).press("enter")
-    assert f"{reason}: {findings.quiet[reason]:,}  enter hides them" in inbox.text
-    assert findings.silent[reason][0].place.path in inbox.text
-    assert "enter shows why" in go(inbox, "more that need nothing").press("enter").text
+    go(shared, reason).press("enter")
+    assert f"{reason}: {findings.quiet[reason]:,}  enter hides them" in shared.text
+    assert findings.silent[reason][0].place.path in shared.text
+    assert "enter shows why" in go(shared, "more that need nothing").press("enter").text
 
 
-@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox, size):
-    inbox.resize(*size)
-    go(inbox, "look like they hold a secret")
-    assert "The NAS password" in inbox.text
-    assert "d would put *** in the place" in " ".join(inbox.text.split())
-    assert SECRET not in inbox.text
+def test_the_lines_and_the_change_stand_there_and_no_secret_does(shared):
+    go(shared, "look like they hold a secret")
+    for size in (TINY, SMALL, LARGE):
+        shared.resize(*size)
+        assert "The NAS password" in shared.text, size
+        assert "d would put *** in the place" in " ".join(shared.text.split()), size
+        assert SECRET not in shared.text, size
 
 
 def test_a_check_that_is_off_is_named_with_its_reason_and_one_key_runs_it(workspace):
@@ -161,13 +164,12 @@ def test_what_is_taken_back_is_examined_at_once_and_nothing_is_said_of_it_until_
     inbox.until(lambda: "look like they hold a secret" in inbox.text)
 
 
-def test_a_change_that_is_not_agreed_to_is_not_made(inbox, workspace):
-    before = texts(workspace)
-    go(inbox, "links to a file that is").press("d")
-    assert "Nothing is proposed" in inbox.text, "what is gone may come back: the trash is no first cure"
-    assert "d Do it" not in inbox.text
-    go(inbox, "look like they hold a secret").press("d", "n")
-    assert texts(workspace) == before
+def test_a_change_that_is_not_agreed_to_is_not_made(shared):
+    go(shared, "links to a file that is").press("d")
+    assert "Nothing is proposed" in shared.text, "what is gone may come back: the trash is no first cure"
+    assert "d Do it" not in shared.text
+    go(shared, "look like they hold a secret").press("d", "n")
+    assert texts(shared.app.session.engine.plan.roots.workspace) == NOTES
 
 
 def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox, workspace):
@@ -229,8 +231,8 @@ def test_nothing_is_changed_where_notes_are_only_read(workspace):
     assert texts(workspace) == before
 
 
-def test_the_words_of_a_decision_say_for_how_long_it_holds(inbox):
-    item = view(inbox).groups[0].suggestions[0]
+def test_the_words_of_a_decision_say_for_how_long_it_holds(shared):
+    item = view(shared).groups[0].suggestions[0]
     assert until(math.inf, item) == "kept until changed"
     assert until(math.inf, replace(item, kind="over budget")) == "kept for good"
     assert until(math.inf, replace(item, kind="lost", change=7)) == "kept for good"
