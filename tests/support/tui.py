@@ -301,12 +301,10 @@ def after(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
 
 
 def go(window: Window, text: str) -> Window:
-    """Move the cursor of the list in front to the row that holds `text`."""
+    """Move the cursor of the list in front to the row that holds `text`, in one go."""
     rows = window.app.screen.query(Facts).first()
     window.press("home")
-    assert rows.highlighted is not None
     places = [at for at, fact in enumerate(rows.facts) if fact.words and text in f"{fact.words} {fact.does}"]
     assert places, f"no row holds {text!r}:\n{window.text}"
-    # In one go: nobody reads what the cursor passes.
-    window.burst(*("down" for row in rows.options[rows.highlighted + 1 : places[0] + 1] if not row.disabled))
+    window.burst(*("down" for row in rows.options[(rows.highlighted or 0) + 1 : places[0] + 1] if not row.disabled))
     return window.settle()

@@ -14,7 +14,7 @@ from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views import history
 from memory_tui.tui.views.notes import NotesView
 from tests.support.curate import entries
-from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
+from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
 
 LOG = "memory/2026-03-20.md"
 """The newest log of the sample workspace."""
@@ -65,13 +65,25 @@ def test_every_size_has_its_screen(reader, size):
     reader.press("escape").resize(*LARGE)
 
 
-def test_down_goes_to_the_next_line_of_a_note_and_y_copies_what_is_highlighted(screen, workspace):
-    (workspace / "memory" / "long.md").write_text(f"# Long\n- {'many words ' * 40}\n- the line below\n")
-    screen.press("i").until(lambda: "memory/long.md" in {row.path for row in screen.app.session.files})
-    screen.press("f").type("long").press("enter", "enter", "down", "down", "y")
-    assert "- the line below" in screen.notices[-1]
-    screen.press("up", "y")
-    assert "many words" in screen.app.clipboard
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory):
+    """One app over notes with long lines, many lines and a line that is overtaken, for tests that only read."""
+    workspace = sample(tmp_path_factory.mktemp("unusual") / "notes")
+    (workspace / "memory/long.md").write_text(f"# Long\n- {'many words ' * 40}\n- the line below\n")
+    (workspace / "memory/old.md").write_text(
+        "# Old\n\n- (superseded 2026-03-08) the router is an ER605\n- the router is an ER7206\n"
+    )
+    (workspace / "memory/huge.md").write_text("".join(f"- entry {number} of many\n" for number in range(1, 60_001)))
+    (workspace / "MEMORY.md").write_text("".join(f"- fact {number} to remember\n" for number in range(3_000)))
+    with Window(make_app(workspace)) as window:
+        yield window
+
+
+def test_down_goes_to_the_next_line_of_a_note_and_y_copies_what_is_highlighted(unusual):
+    read(unusual, "memory/long.md").press("down", "down", "y")
+    assert "- the line below" in unusual.notices[-1]
+    unusual.press("up", "y")
+    assert "many words" in unusual.app.clipboard
 
 
 def test_under_70_cells_one_pane_is_in_front(reader):
@@ -113,11 +125,8 @@ def test_words_are_looked_for_in_the_text(reader):
     reader.press("escape")
 
 
-def test_a_line_that_says_it_is_overtaken_is_struck(screen, workspace):
-    (workspace / "memory/old.md").write_text(
-        "# Old\n\n- (superseded 2026-03-08) the router is an ER605\n- the router is an ER7206\n"
-    )
-    text = text_of(read(sync(screen), "memory/old.md"))
+def test_a_line_that_says_it_is_overtaken_is_struck(unusual):
+    text = text_of(read(unusual, "memory/old.md"))
     is_struck = [any(getattr(span.style, "strike", None) for span in text.get_line(row).spans) for row in range(4)]
     assert is_struck == [False, False, True, False]
 
@@ -170,26 +179,21 @@ def test_a_note_that_vanishes_under_the_cursor_is_said(screen, workspace):
     assert not (workspace / "memory/network.md").exists()
 
 
-def test_of_a_huge_note_the_part_around_the_line_is_shown(screen, workspace):
-    (workspace / "memory/huge.md").write_text("".join(f"- entry {number} of many\n" for number in range(1, 60_001)))
-    sync(screen)
-    read(screen, "memory/huge.md", 41_000)
-    assert "41000  - entry 41000 of many" in screen.text
-    assert "E opens all" in screen.text
-    screen.press("x")
-    assert "Only a part" in screen.notices[-1]
+def test_of_a_huge_note_the_part_around_the_line_is_shown(unusual):
+    read(unusual, "memory/huge.md", 41_000)
+    assert "41000  - entry 41000 of many" in unusual.text
+    assert "E opens all" in unusual.text
+    unusual.press("x")
+    assert "Only a part" in unusual.notices[-1]
 
 
-def test_what_the_agent_never_reads_is_a_band_with_rulers(screen, workspace):
-    (workspace / "MEMORY.md").write_text("".join(f"- fact {number} to remember\n" for number in range(3_000)))
-    sync(screen)
-    read(screen, "MEMORY.md")
-    unread = notes(screen).page.unread
-    assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in screen.text
-    read(screen, "MEMORY.md", unread.start)
-    assert "── OpenClaw stops reading here ──" in screen.text
-    assert f"{unread.start}░ - fact" in screen.text
-    assert f"{unread.start - 1}  - fact" in screen.text
+def test_what_the_agent_never_reads_is_a_band_with_rulers(unusual):
+    unread = notes(read(unusual, "MEMORY.md")).page.unread
+    assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in unusual.text
+    read(unusual, "MEMORY.md", unread.start)
+    assert "── OpenClaw stops reading here ──" in unusual.text
+    assert f"{unread.start}░ - fact" in unusual.text
+    assert f"{unread.start - 1}  - fact" in unusual.text
 
 
 def test_a_folder_without_notes_offers_no_key_of_a_note_and_says_two_and_the_first_works(tmp_path):
@@ -419,9 +423,9 @@ def test_a_long_paste_is_one_text(screen):
     assert time.monotonic() - begun < 60
 
 
-def test_your_own_editor_needs_a_terminal(screen):
-    read(screen, "memory/people.md").press("E")
-    assert "no terminal" in screen.notices[-1]
+def test_your_own_editor_needs_a_terminal(reader):
+    assert "no terminal" in read(reader, "memory/people.md").press("E").notices[-1]
+    reader.press("escape")
 
 
 def test_a_text_of_before_comes_back_to_the_letter(screen, workspace):

@@ -168,37 +168,38 @@ def test_one_pane_at_a_time_where_there_is_room_for_one(workspace):
         assert len(listed(window)) > 7, "who tried a remedy sees where the passage went"
 
 
-def test_an_index_made_anew_under_the_screen_is_asked_again(screen):
-    before = listed(screen.ask())
-    engine = screen.app.session.engine
+def test_an_index_made_anew_under_the_screen_is_asked_again(reader):
+    before = listed(reader.ask())
+    engine = reader.app.session.engine
     assert engine is not None
     engine.index.sync(force=True)
-    assert listed(screen.settle()) == before
-    screen.press("right_square_bracket", "enter")
-    assert "tried" in level(screen)
+    assert listed(reader.settle()) == before
+    reader.press("right_square_bracket", "enter")
+    assert "tried" in level(reader)
+    reader.press("u")
 
 
-def test_a_remedy_is_tried_and_taken_back(screen):
-    screen.ask()
-    before = listed(screen)
+def test_a_remedy_is_tried_and_taken_back(reader):
+    reader.ask()
+    before = listed(reader)
     # In one go: enter waits for what it is to try.
-    screen.burst("right_square_bracket", "enter")
-    assert view(screen.settle()).row.sent
-    assert "tried" in level(screen)
-    assert screen.app.session.tried
-    screen.press("u")
-    assert listed(screen) == before
-    assert not screen.app.session.tried
+    reader.burst("right_square_bracket", "enter")
+    assert view(reader.settle()).row.sent
+    assert "tried" in level(reader)
+    assert reader.app.session.tried
+    reader.press("u")
+    assert listed(reader) == before
+    assert not reader.app.session.tried
 
 
-def test_a_word_more_is_a_remedy_too(screen):
-    screen.ask().press("right_square_bracket", "tab", "end")
-    remedy = view(screen).remedies[-1]
+def test_a_word_more_is_a_remedy_too(reader):
+    reader.ask().press("right_square_bracket", "tab", "end")
+    remedy = view(reader).remedies[-1]
     assert remedy.text.endswith("in the question")
-    screen.press("enter")
-    assert screen.app.query_one("#query", Input).value.startswith(f"{QUESTION} ")
-    screen.press("u")
-    assert screen.app.query_one("#query", Input).value == QUESTION
+    reader.press("enter")
+    assert reader.app.query_one("#query", Input).value.startswith(f"{QUESTION} ")
+    reader.press("u")
+    assert reader.app.query_one("#query", Input).value == QUESTION
 
 
 def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp_path):
@@ -215,22 +216,23 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
         assert " in, " not in window.press("t").text, "no step lets in what is kept back"
 
 
-def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
-    screen.ask().press(*["down"] * 6)
-    assert "] then enter tries it" in screen.text
-    assert "▌7 results" not in screen.text
-    screen.press("right_square_bracket", "s", "escape")
-    assert "] then enter tries it" in screen.text
-    screen.press("right_square_bracket")
-    assert f"Line {view(screen).row.line} would be sent with   enter tries it, tab: others" in screen.text
-    assert "▌7 results" not in screen.text, "the arrow keys walk the list"
-    screen.press("tab")
-    assert "tab: others" not in screen.text
-    assert "▌7 results" in screen.text
-    assert screen.lines[-1].startswith("⏎ Try esc Back ")
-    assert view(screen).row.place == 7
-    screen.press("enter")
-    assert "tried" in level(screen)
+def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(reader):
+    reader.ask().press(*["down"] * 6)
+    assert "] then enter tries it" in reader.text
+    assert "▌7 results" not in reader.text
+    reader.press("right_square_bracket", "s", "escape")
+    assert "] then enter tries it" in reader.text
+    reader.press("right_square_bracket")
+    assert f"Line {view(reader).row.line} would be sent with   enter tries it, tab: others" in reader.text
+    assert "▌7 results" not in reader.text, "the arrow keys walk the list"
+    reader.press("tab")
+    assert "tab: others" not in reader.text
+    assert "▌7 results" in reader.text
+    assert reader.lines[-1].startswith("⏎ Try esc Back ")
+    assert view(reader).row.place == 7
+    reader.press("enter")
+    assert "tried" in level(reader)
+    reader.press("u")
 
 
 def test_each_bracket_goes_to_the_next_miss_and_the_list_is_walked_on_from_there(reader):
@@ -258,49 +260,51 @@ def test_what_would_have_a_passage_sent_is_worked_out_once(reader, monkeypatch):
     assert view(reader).remedies
 
 
-def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
-    screen.ask()
-    before = listed(screen)
-    screen.press("t", *["down"] * 4, "wait").until(lambda: "in, " in screen.text)
-    assert "half-life" in screen.text
-    screen.press("down", "right")
-    assert "7 results instead of 6" in screen.text
-    assert len([row for row in listed(screen) if row.startswith("──")]) == 1
-    assert listed(screen) != before
-    screen.press("u", "escape")
-    assert listed(screen) == before
-    screen.resize(*SMALL).press("end", "t", "right")
-    assert view(screen).hits.scroll_offset.y == 0
+def test_a_knob_moves_the_list_and_says_what_steps_do(reader):
+    reader.ask()
+    before = listed(reader)
+    reader.press("t", "home", *["down"] * 4, "wait").until(lambda: "in, " in reader.text)
+    assert "half-life" in reader.text
+    reader.press("down", "right")
+    assert "7 results instead of 6" in reader.text
+    assert len([row for row in listed(reader) if row.startswith("──")]) == 1
+    assert listed(reader) != before
+    reader.press("u", "escape")
+    assert listed(reader) == before
+    reader.resize(*SMALL).press("end", "t", "right")
+    assert view(reader).hits.scroll_offset.y == 0
+    reader.press("u", "escape").resize(*LARGE)
 
 
-def test_presses_of_one_knob_are_taken_back_as_one(screen):
-    screen.ask().press("t", "down", "right", "right", "right", "left", "down", "right")
-    turned = [settings.values for settings in screen.app.session.tried]
+def test_presses_of_one_knob_are_taken_back_as_one(reader):
+    reader.ask().press("t", "home", "down", "right", "right", "right", "left", "down", "right")
+    turned = [settings.values for settings in reader.app.session.tried]
     assert len(turned) == 2
-    screen.press("u")
-    assert [settings.values for settings in screen.app.session.tried] == turned[:1]
-    screen.press("right", "u", "u")
-    assert not screen.app.session.tried
-    assert not screen.press("right", "left").app.session.tried, "it is back where it was"
+    reader.press("u")
+    assert [settings.values for settings in reader.app.session.tried] == turned[:1]
+    reader.press("right", "u", "u")
+    assert not reader.app.session.tried
+    assert not reader.press("right", "left").app.session.tried, "it is back where it was"
+    reader.press("escape")
 
 
-def test_enter_goes_to_the_deciding_line_and_escape_back_to_the_passages_that_led_there(screen):
-    screen.ask().press("down")
-    row = view(screen).row
-    notes = screen.press("enter").app.query_one(NotesView)
-    assert screen.app.view is notes
+def test_enter_goes_to_the_deciding_line_and_escape_back_to_the_passages_that_led_there(reader):
+    reader.ask().press("down")
+    row = view(reader).row
+    notes = reader.press("enter").app.query_one(NotesView)
+    assert reader.app.view is notes
     assert (notes.reader.path, notes.reader.line) == (row.hit.chunk.path, row.line)
-    screen.press("escape")
-    assert screen.app.view.id == "search"
-    assert view(screen).hits.has_focus
-    assert view(screen).row is row
-    screen.press("enter", "right_square_bracket")
-    assert screen.app.view.id == "search"
-    miss = view(screen).row
+    reader.press("escape")
+    assert reader.app.view.id == "search"
+    assert view(reader).hits.has_focus
+    assert view(reader).row is row
+    reader.press("enter", "right_square_bracket")
+    assert reader.app.view.id == "search"
+    miss = view(reader).row
     assert miss is not None
     assert not miss.sent
-    screen.press("1", "enter", "escape")
-    assert screen.app.view.id == "notes", "a note that was chosen in the list goes back to the list"
+    reader.press("1", "enter", "escape")
+    assert reader.app.view.id == "notes", "a note that was chosen in the list goes back to the list"
 
 
 def test_a_ranking_is_written_after_its_difference_and_taken_back(screen):
@@ -418,14 +422,14 @@ def test_who_comes_back_to_a_note_finds_the_line_that_was_read(screen):
     assert not screen.press("2", "1").app.query_one(NotesView).is_reading
 
 
-def test_a_copy_says_how_another_line_is_copied(screen):
-    screen.ask().press("y")
-    row = view(screen).row
-    assert screen.notices[-1].endswith(
+def test_a_copy_says_how_another_line_is_copied(reader):
+    reader.ask().press("y")
+    row = view(reader).row
+    assert reader.notices[-1].endswith(
         f"#L{row.line}\ntab goes to the lines around it: y copies another, space marks more."
     )
-    screen.press("tab", "down", "y")
-    assert screen.notices[-1].rstrip().endswith(f"#L{row.line + 1}")
+    reader.press("tab", "down", "y")
+    assert reader.notices[-1].rstrip().endswith(f"#L{row.line + 1}")
 
 
 def test_a_question_that_is_asked_again_begins_with_its_first_passage(reader):
@@ -433,12 +437,12 @@ def test_a_question_that_is_asked_again_begins_with_its_first_passage(reader):
     assert view(reader).row.place == 1
 
 
-def test_a_passage_that_a_knob_takes_from_the_list_leaves_the_cursor_on_the_first(screen):
-    screen.ask().press("end", "up", "t", "down", *["left"] * 9)
-    assert view(screen).row.place == 1
-    screen.press("u", "escape")
-    assert view(screen).row.place == 1
-    assert "Why it is 1st" in screen.text
+def test_a_passage_that_a_knob_takes_from_the_list_leaves_the_cursor_on_the_first(reader):
+    reader.ask().press("end", "up", "t", "home", "down", *["left"] * 9)
+    assert view(reader).row.place == 1
+    reader.press("u", "escape")
+    assert view(reader).row.place == 1
+    assert "Why it is 1st" in reader.text
 
 
 def test_down_goes_from_the_words_of_a_line_to_the_second_one(reader):
@@ -448,17 +452,17 @@ def test_down_goes_from_the_words_of_a_line_to_the_second_one(reader):
     reader.press("escape")
 
 
-def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):
-    screen.ask()
-    first, reads = view(screen).row, screen.app.query_one("#reads", Static).content
+def test_a_line_that_is_sent_is_named_and_shown_as_sent(reader):
+    reader.ask()
+    first, reads = view(reader).row, reader.app.query_one("#reads", Static).content
     line = first.line + 1
-    screen.press("down", "W").type(f"{first.hit.chunk.path}:{line}").press("enter")
-    screen.until(lambda: view(screen).row.hit.chunk == first.hit.chunk)
-    assert view(screen).query_one(Reader).line == line
-    assert screen.app.query_one("#reads", Static).content == reads, "the agent reads what it read before"
-    screen.press("down")
-    assert view(screen).query_one(Reader).line == view(screen).row.line
-    screen.press("W").type("omada").press("enter").until(lambda: len(screen.app.screen_stack) == 1)
+    reader.press("down", "W").type(f"{first.hit.chunk.path}:{line}").press("enter")
+    reader.until(lambda: view(reader).row.hit.chunk == first.hit.chunk)
+    assert view(reader).query_one(Reader).line == line
+    assert reader.app.query_one("#reads", Static).content == reads, "the agent reads what it read before"
+    reader.press("down")
+    assert view(reader).query_one(Reader).line == view(reader).row.line
+    reader.press("W").type("omada").press("enter").until(lambda: len(reader.app.screen_stack) == 1)
 
 
 def test_a_note_that_alone_ends_so_is_named_without_its_folder(reader):
