@@ -146,8 +146,7 @@ def _twice(count: int, path: str, twin: str, holders: int = 2, **_: object) -> s
 
 def ordinal(n: int) -> str:
     """Return 1st, 2nd, 3rd, 4th, 11th, 21st ..."""
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def number(value: float) -> str:
@@ -205,11 +204,12 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
     return f"{plural(candidates, 'chunk')} found, but {every}.{fade}"
 
 
-def _answer_level(level: str, part: str, share: float, by_words: bool) -> str:
+def _answer_level(level: str, part: str, held: float, share: float, needs: float) -> str:
     phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
     phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
-    by = "in these words or in like ones" if by_words else "by words and meaning"
-    return f"{phrase}: the best window holds {share:.0%} of what was asked, {by}."
+    less = f", which distance in meaning lowers to {share:.0%}" * (round(held - share, 2) > 0)
+    needs_words = f"; from {needs:.0%} on it counts as found" * (level != "found")
+    return f"{phrase}: the best lines match {held:.0%} of the question's words by weight{less}{needs_words}."
 
 
 # --- sentences that depend on more than their fields' values --------------------------------------------------------
@@ -275,8 +275,7 @@ def _zero_vectors(count: int, profile: str = "") -> str:
     chunks = f"Chunks whose vector is all zeros, for want of a known word: {count}."
     if not profile:
         return f"{chunks} Their cosine counts 0 here; OpenClaw counts it 1."
-    title = profile_named(profile).title
-    return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
+    return f"{chunks} They count 0 here; {profile_named(profile).title} loses its whole vector side by one of them."
 
 
 def foreign_vectors(provider: str) -> str:
@@ -628,7 +627,8 @@ TABLE: Mapping[str, Sentence] = {
     "secret_found": Sentence("It looks like a secret: {sort}. Agents can recall it, and tell it to their model."),
     "commands_agent": Sentence(
         lambda what, hidden: (
-            f"It holds a known pattern that {what}{f', in {hidden}' if hidden else ''}. Agents read it."
+            f"It looks like an order to your agent: it {what}.{f' It is hidden in {hidden}.' if hidden else ''} "
+            "Agents read it."
         )
     ),
     "not_utf8": Sentence(_not_utf8),

@@ -56,7 +56,7 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 
 def _row(line: ScoreLine) -> str:
     number = f"{line.figure[0]} {line.figure[2:]:>7}" if line.value is not None else ""
-    return f"    {line.label + ' ':<8}{number:<11}{one_line(line.detail, _WIDEST)}".rstrip()
+    return f"    {line.label + ' ':<8}{number + ' ':<11}{one_line(line.detail, _WIDEST)}".rstrip()
 
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:

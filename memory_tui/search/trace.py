@@ -435,8 +435,8 @@ class AnswerLevel(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """Return the level in words, with what is held."""
-        by_words, part = self.signals.cosine is None, self.in_part
-        return notice("answer_level", level=self.level, part=part, share=self.signals.share, by_words=by_words).message
+        shares = {"held": self.signals.held, "share": self.signals.share, "needs": self.doubt_below}
+        return notice("answer_level", level=self.level, part=self.in_part, **shares).message
 
     @property
     def explanation(self) -> str:

@@ -57,13 +57,9 @@ LIKES = {"like words": " but words like them", "letters": " but pieces of them",
 """What a passage without the words has, by the measure of the second look that gives most."""
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Its words are in your notes", "Words found"),
+    "by weight": ("✓", "$success", "Found", "Found"),
     "in part": ("~", "$warning", "In part: no line has all, the best has", "In part: the best line has"),
-    "unmatched": (
-        "~",
-        "$warning",
-        "No word that counts is in a note; the best lines have",
-        "No word found; best lines have",
-    ),
+    "unmatched": ("~", "$warning", "No word that counts is in a note; best lines have", "No word found; best has"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
@@ -262,10 +258,14 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     kind: str = "in part" if in_part else level.level if level else ""
     if unmatched := kind in ("in part", "found") and why == trace.plan.unmatched:
         kind, in_part = "unmatched", in_part or "like ones"
+    limits = "" if unmatched or by == "by words and vectors" else by.replace("vectors", "meaning")
+    held = in_part
+    if level and not in_part and (kind != "found" or round(level.signals.held, 2) < 1):
+        # Where words alone would do, meaning lowered the level.
+        is_far = kind != "found" and level.signals.held >= level.doubt_below and not limits
+        held = f"words match {level.signals.held:.0%} by weight{', far in meaning' * is_far}"
+        kind = "by weight" if kind == "found" else kind
     mark, style, long, short = LEVELS.get(kind, ("", "", "", ""))
-    both = trace.mode == "hybrid" and by == "by words and vectors"
-    limits = "" if unmatched or both else by.replace("vectors", "meaning")
-    held = f"{level.signals.share:.0%} of the question held" if level and level.level != "found" else in_part
     head = f"{mark} {long if wide else short}".strip()
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
@@ -435,13 +435,13 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
 def reads(row: Row, line: int, width: int) -> Content:
     """Return the line above the text: whether the agent does not get `line`, and where it reads what it gets."""
     chunk, part = row.hit.chunk, row.passage
-    whole = f"{chunk.start_line}-{row.hit.last_line}"
+    whole = "-".join(map(str, dict.fromkeys((chunk.start_line, row.hit.last_line))))
     head = Content.styled("The agent reads  " if part else "What it says  ", "bold")
     of = "" if part is None or part.is_whole else f"  of {whole}"
     # What a person acts on is not what a long name cuts off.
     if part is not None and part.leaves_out(line):
         head, of = Content.styled(f"Line {line} is not sent, but  ", "bold $warning"), ""
-    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, part.lines))}"
+    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, dict.fromkeys(part.lines)))}"
     return Content.assemble(head, short_path(place, width - head.cell_length - len(of)), (of, MUTED))
 
 

@@ -156,7 +156,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         for missing, join in ((("walrus",), "OR"), (("a", "b"), "AND"), ((), "OR"), ((), "AND"))
     ],
     "answer_level": [
-        {"level": level, "part": part, "share": 0.42, "by_words": bool(part)}
+        {"level": level, "part": part, "held": 0.79, "share": 0.79 if part else 0.3, "needs": 0.36}
         for level, part in (
             ("found", ""),
             ("found", '"router", not "walrus"'),

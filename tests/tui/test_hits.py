@@ -202,6 +202,19 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     assert row.drawn(55, 2).split("\n")[1].plain.strip().startswith("Ben asked")
     assert part.leaves_out(last) == ""
     assert part.leaves_out(last + 1).startswith(f"Line {last + 1} is not sent: ")
+    settings = engine.plan.settings.update({"query.maxCharacters": 200}, "test")
+    every = hits.rows(evidence, engine.search.rank(evidence, settings), 0)
+    row = next(row for row in every if row.passage and not row.passage.is_whole and len({*row.passage.lines}) == 1)
+    assert row.passage is not None
+    number = row.passage.first
+    assert f":{number}  of " in hits.reads(row, number, 79).plain
+
+
+def test_a_long_figure_stands_apart_from_its_words(evidence, trace, monkeypatch):
+    lines = [wording.ScoreLine("vector", "cosine 0.1757", "+", 0.1230191, 7)]
+    monkeypatch.setattr(wording, "explain", lambda _hit, _trace: lines)
+    first, *_ = hit_text.arithmetic(trace.recalled[0], trace, evidence, first=False)
+    assert first.strip() == "vector  + 0.1230191 cosine 0.1757"
 
 
 def test_the_line_above_says_what_was_read_otherwise(engine):
@@ -218,7 +231,14 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
     assert trace.level is not None
     line = hits.level_line(replace(trace, level=replace(trace.level, level="nearby only")), 120).plain
     assert line.startswith(" ? Perhaps not answered: ")
-    assert "% of the question held, by meaning only" in line
+    assert "words match 0% by weight, by meaning only" in line
+    trace = engine.search.search("what nuts may theo not eat pistachio")
+    assert trace.level is not None
+    assert trace.level.in_part == "", "what is lacking weighs little"
+    held = f"words match {trace.level.signals.held:.0%} by weight"
+    assert hits.level_line(trace, 120).plain.startswith(f" ✓ Found: {held}. ")
+    doubted = replace(trace, level=replace(trace.level, level="nearby only"))
+    assert hits.level_line(doubted, 120).plain.startswith(f" ? Perhaps not answered: {held}, far in meaning. ")
 
 
 def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
@@ -253,7 +273,7 @@ def test_where_no_word_is_in_any_note_the_line_above_says_that_first(engine):
     assert trace.level is not None
     assert trace.level.level == "found"
     assert hits.level_line(trace, 120).plain.startswith(
-        ' ~ No word that counts is in a note; the best lines have only words faintly like "bassoon", "repair". '
+        ' ~ No word that counts is in a note; best lines have only words faintly like "bassoon", "repair". '
     )
     assert trace.level.in_part == 'only words faintly like "bassoon", "repair"'
 
