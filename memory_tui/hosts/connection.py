@@ -192,8 +192,7 @@ def _restoration(file: ConnectedFile) -> PlannedFile:
         then = read(Path(file.backup)) if file.backup else None
         if then is not None or not file.backup:
             return PlannedFile(file.path, now, then, ending="restored" if file.backup else "removed")
-    then = reverted(FileEdit(file.path, file.changes), now)
-    return PlannedFile(file.path, now, then, ending="changes taken out")
+    return PlannedFile(file.path, now, reverted(FileEdit(file.path, file.changes), now), ending="changes taken out")
 
 
 def restore_files(connection: HostConnection) -> None:
@@ -287,8 +286,7 @@ def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | 
             value: object = [change.value] if change.kind == "item" else change.value
             for key in reversed(keys[there + 1 :]):
                 value = {key: value}
-            splices = json5.insert(node, {keys[there]: value})
-            return json5.spliced(text, splices), replace(change, there=there)
+            return json5.spliced(text, json5.insert(node, {keys[there]: value})), replace(change, there=there)
         node, there = below, there + 1
     if change.kind == "item":
         if not isinstance(node.value, list):

@@ -16,7 +16,7 @@ from memory_tui.config.model import PLUGIN, Config, installed_release, release_b
 from memory_tui.config.settings import NEWEST_OPENCLAW
 from memory_tui.durable import read_regular
 from memory_tui.errors import ConfigError
-from memory_tui.hosts.wiring import FileEdit, HostChange, Wiring
+from memory_tui.hosts.wiring import SAMPLE, FileEdit, HostChange, Wiring
 from memory_tui.plan import Options, Plan, plan
 
 _DREAMING = (
@@ -24,6 +24,7 @@ _DREAMING = (
     "so what the agent recalls through memory-tui counts for no promotion. plugins.entries.memory-core.enabled false "
     "stops it."
 )
+_OF_A_DEMO = "The demo has no OpenClaw: it reads nothing of yours.", "memory-tui on your own notes connects yours (6)."
 
 
 def plugin_folder() -> Path:
@@ -58,7 +59,8 @@ def arguments(profile: str) -> tuple[str, ...]:
 def _plan(*changes: tuple[str, str]) -> Plan:
     path = places.openclaw_path()
     if not path.is_file():
-        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
+        absent = f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first."
+        raise ConfigError(*(_OF_A_DEMO if SAMPLE in str(path) else absent))
     return plan(Options(config=str(path), changes=changes))
 
 

@@ -184,8 +184,7 @@ def _files(since: float) -> Iterator[tuple[float, Host, Path, int]]:
 
 def _birth(descriptor: int) -> float:
     """Return when a file was made, in epoch seconds; 0 where the system does not say."""
-    status = os.fstat(descriptor)
-    if (birth := getattr(status, "st_birthtime", None)) is not None:
+    if (birth := getattr(os.fstat(descriptor), "st_birthtime", None)) is not None:
         return float(birth)
     # Python has no statx before 3.15: 256 bytes, what is there in the first four, the birth at 80.
     buffer = ctypes.create_string_buffer(256)

@@ -374,6 +374,7 @@ def test_what_cannot_be_meant_is_refused(home, printed, monkeypatch):
         (["connect", "emacs"], "There is no host 'emacs'."),
         (["connect", "openclaw", "--project"], "OpenClaw has no files of a project."),
         (["connect", "openclaw"], "OpenClaw is not set up here"),
+        (["connect", "openclaw"], "The demo has no OpenClaw"),
         (["connect", "codex", "--workspace", str(home.parent / "notes")], "Nothing was written."),
         (["connect", "codex", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["connect", "claude-code", "--yes", "--workspace", "NOPE"], "NOPE"),
@@ -383,6 +384,7 @@ def test_what_cannot_be_meant_is_refused(home, printed, monkeypatch):
     ):
         if "../notes" in words:
             monkeypatch.setenv("PATH", "")
+        monkeypatch.setenv("OPENCLAW_STATE_DIR", str(home / ("memory-tui-demo-1" if "demo" in said else "")))
         assert said in printed(*words, code=2)
     assert files(home) == {}
     record = home.parent / "state" / "memory-tui" / "connections" / "codex.json"

@@ -64,6 +64,8 @@ def test_an_agent_that_is_installed_meanwhile_can_be_connected(home, tmp_path):
     (tmp_path / "programs" / "claude").unlink()
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6").until(lambda: "Claude Code is not installed" in window.text)
+        go(window, "Claude Code is not").press("enter").until(lambda: "Copy the command?" in window.text)
+        window.press("y").until(lambda: window.app.clipboard.startswith("memory-tui connect claude-code --dry-run "))
         (home / ".claude.json").write_text("{}")
         window.until(lambda: "Claude Code  not connected; d connects it" in window.text)
 
@@ -82,7 +84,7 @@ def test_of_openclaw_its_own_file_comes_first_and_the_copies_are_one_line(home, 
 
 
 def test_a_row_that_leads_nowhere_offers_no_enter(asked):
-    go(asked, "Asked, and how it was answered then").until(lambda: "⏎ Open" not in asked.text)
+    go(asked, "What agents asked, and how it was answered then").until(lambda: "⏎ Open" not in asked.text)
     go(asked, "aardvark").until(lambda: "⏎ Open" in asked.text)
 
 
@@ -123,7 +125,7 @@ def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     asked.press("colon", *"agents asked", "enter")
     rows = asked.app.query_one("#agents-list", Facts)
     asked.until(lambda: rows.fact is not None and rows.fact.words == "read: MEMORY.md")
-    assert "Asked, and how it was answered then: 1 found, 1 not answered" in asked.text
+    assert "What agents asked, and how it was answered then: 1 found, 1 not answered" in asked.text
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
     assert "Level of the answer: found then and now." in asked.text

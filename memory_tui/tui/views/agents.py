@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -84,8 +85,8 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
     if not log.entries:
         yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
-    made = "in this sample, no agent of yours" if is_sample else "and how it was answered then"
-    yield heading(f"Asked, {made}: {log.tally or plural(len(log.entries), 'recall')}")
+    by = "What the sample's agent asked, which is none of yours" if is_sample else "What agents asked"
+    yield heading(f"{by}, and how it was answered then: {log.tally or plural(len(log.entries), 'recall')}")
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
@@ -144,8 +145,7 @@ class AgentsView(View):
 
     def on_mount(self) -> None:
         """Show what is known by now."""
-        shown = self.query_one("#agents-list")
-        shown.border_title = "Agents"
+        self.query_one("#agents-list").border_title = "Agents"
         # A program may be installed, or ask, while a person looks.
         self.set_interval(2.0, lambda: self.display and self.reload())
         self.draw()
@@ -201,13 +201,23 @@ class AgentsView(View):
         key, row = event.option.id or "", self.program
         pages = {_OPENCLAW.key: OpenClawPage, _TURNS.key: TurnsPage, _MACHINE.key: MachinePage}
         if row is not None and row.connection is None and row.problem:
-            self.notify(one_line(row.problem), markup=False)
+            self.tell(row.host.title, one_line(row.problem))
         elif row is not None:
             await self.action_do()
         elif page := pages.get(key):
             await self.app.push_screen(page(self))
         elif entry := self.logged.find(key.removeprefix("recall:")):
             self.explain(entry)
+
+    def tell(self, title: str, problem: str) -> None:
+        """Say why an agent cannot be connected, and offer to copy the command that this names."""
+        _, verb, words = problem.partition("memory-tui connect ")
+        if not verb:
+            self.notify(problem, markup=False)
+            return
+        copy = partial(self.app.copy_to_clipboard, verb + words.rpartition(" shows ")[0])
+        text = Content(problem)
+        self.post_message(self.Asks(title, text, "Copy the command", lambda _engine: "The command is copied.", copy))
 
     async def action_openclaw(self) -> None:
         """Open the page of what OpenClaw keeps."""
