@@ -500,9 +500,7 @@ def examine(
     run.cache.clear()
     run.cache.update(run.used)
     progress("", len(CHECKS), len(CHECKS))
-    quiet = {
-        reason: tuple(_silent(run, reason, *place) for place in rows) for reason, rows in run.repeats.quiet.items()
-    }
+    quiet = {reason: tuple(_silent(run, reason, *at) for at in rows) for reason, rows in run.repeats.quiet.items()}
     return Findings(tuple(groups), quiet)
 
 

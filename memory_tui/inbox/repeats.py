@@ -329,7 +329,8 @@ class Repeats:
         return row.heading == twin.heading and row.text[0] not in " \t|"
 
     def _silence(self, reason: str, rows: Iterable[_Row]) -> None:
-        self.quiet[reason] += ((self.notes[row.note].path, row.line) for row in rows)
+        for row in rows:
+            self.quiet[reason].append((self.notes[row.note].path, row.line))
 
 
 def _words(key: str) -> int:

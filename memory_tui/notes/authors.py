@@ -552,4 +552,4 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
     changed = f"{plural(total, 'change')} by others"
     part = f"{unknown:,} of {changed} ({unknown / (total or 1):.0%})" if unknown < total else changed
-    return f"No author is known of {part}." if unknown else f"Of {changed} each has a known author." if total else ""
+    return f"Nobody knows who made {part}." if unknown else f"Of {changed} each has a known author." if total else ""

@@ -454,8 +454,7 @@ class MemoryApp(App[int]):
             await self.open_view(command.view)
         name = command.action.partition("(")[0].removeprefix("app.")
         around = (self.focused or self.view).ancestors_with_self
-        node = next((node for node in around if hasattr(node, f"action_{name}")), self)
-        await self.run_action(command.action, node)
+        await self.run_action(command.action, next((node for node in around if hasattr(node, f"action_{name}")), self))
 
     async def action_quit(self) -> None:
         """End at once."""

@@ -54,8 +54,7 @@ Then: TypeAlias = "Callable[[AppliedChange], object]"
 
 async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
     """Do `work`, which ends with a dialog on the screen; keys typed meanwhile wait, and go into the dialog."""
-    worker = view.run_worker(work, group="plan", exclusive=True)
-    await in_time(asyncio.shield(worker.wait()))
+    await in_time(asyncio.shield(view.run_worker(work, group="plan", exclusive=True).wait()))
 
 
 async def in_time(awaited: Awaitable[object]) -> None:
@@ -207,8 +206,7 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
             make(view, deed, then)
 
     text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
-    question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
-    await view.app.push_screen(question, answered)
+    await view.app.push_screen(Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it")), answered)
 
 
 def make(view: View, deed: Deed, then: Then | None = None) -> None:
@@ -240,6 +238,8 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     notes, *more = paths or change.paths
     # Several may have changed because links follow.
     became = "gone" if first.after is None else "changed" if more or first.before is not None else "new"
+    if change.kind == "rename":
+        notes, more, became = change.files[-1].path, [], f"now called {one_line(notes)}"
     notes = plural(len(more) + 1, "note") if more else one_line(notes)
     words = f"You took back the change of {notes}." if entry.undoes else f"{notes} {'are' if more else 'is'} {became}."
     view.notify(f"{words}{others}{back}", markup=False)

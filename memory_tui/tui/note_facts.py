@@ -173,8 +173,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
     name = host.lower().replace(" ", "-")
-    budgets = plan.budget(engine.notes.curator.read(path))
-    cut = next((each.cut for each in budgets if each.host.name == name), None)
+    cut = next((each.cut for each in plan.budget(engine.notes.curator.read(path)) if each.host.name == name), None)
     if cut is None:
         return NotePage(path)
     # Of the line in which a cut falls the beginning is read.
@@ -206,8 +205,7 @@ def age(plan: Plan, row: FileRow) -> str:
         day, evergreen = row.day, row.day is None
     if row.source != SOURCE and evergreen:
         return "always"
-    day = day or dt.datetime.fromtimestamp(row.mtime).date()
-    return age_words((today_of(plan) - day).days)
+    return age_words((today_of(plan) - (day or dt.datetime.fromtimestamp(row.mtime).date())).days)
 
 
 def today_of(plan: Plan) -> dt.date:
@@ -276,10 +274,9 @@ def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:
     return list(rows.items())
 
 
-def unsaved(engine: Engine) -> str:
-    """Say which notes have text that was typed and not saved when the app ended; empty for none. Raises EditRefused."""
-    paths = ", ".join(dict.fromkeys(one_line(text.path) for text in left(engine.notes.curator.journal)))
-    return f"Unsaved text is kept for {paths}. e on the note goes on with it." if paths else ""
+def unsaved(engine: Engine) -> frozenset[str]:
+    """Return the notes with text that was typed and not saved when the app ended. Raises EditRefused."""
+    return frozenset(text.path for text in left(engine.notes.curator.journal))
 
 
 # --- a change -----------------------------------------------------------------------------------------------------

@@ -274,8 +274,7 @@ class Reader(MarkdownText):
 
     def _row(self, y: int) -> tuple[int, int]:
         """Return the row of the document at `y` and which part of it that is; a negative row below the last."""
-        height = self.wrapped_document.height
-        if y >= height:
+        if y >= self.wrapped_document.height:
             return -1, 0
         row, _ = self.wrapped_document.offset_to_location(Offset(0, y))
         return row, y - self.wrapped_document.location_to_offset((row, 0)).y

@@ -172,10 +172,7 @@ class Sheet(Message):
 class SavedQuestions(Dialog[str]):
     """The saved questions: enter asks one, `x` forgets it, `d` looks for better knobs; answers with a question."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named("Forget", "note.delete"),
-        *named("Find better knobs", "change.do"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*named("Forget", "note.delete"), *named("Find better knobs", "change.do")]
     FOCUS = "#questions"
 
     def __init__(self, view: View, question: str, cases: dict[str, Case], use: Callable[[Settings, str], None]) -> None:
@@ -201,8 +198,7 @@ class SavedQuestions(Dialog[str]):
             return
         for done, query in enumerate(notebook.judged):
             if query.text not in self.cases:
-                progress = f"asking {done + 1} of {len(notebook.judged)} ..."
-                self.post_message(Sheet(notebook, {}, {}, progress))
+                self.post_message(Sheet(notebook, {}, {}, f"asking {done + 1} of {len(notebook.judged)} ..."))
                 evidence = self.view.attempt(lambda engine: engine.search.gather(query.text))  # noqa: B023 - at once
                 if evidence is None or worker.is_cancelled:
                     return

@@ -64,7 +64,8 @@ def index_pane(session: Session) -> Content:
     elif session.progress:
         first = one_line(session.progress)
     else:
-        first = state + (f", synced {minute(last.at)[-5:]}" if last is not None else "")
+        made = "synced" if last and last.indexed + last.removed + last.embedded else "checked"
+        first = state + (f", {made} {minute(last.at)[-5:]}" if last is not None else "")
     watcher = "watcher on" if status.watching else "no watcher, i indexes"
     return Content.assemble(
         (first, "" if fine or (session.progress and not gone) else "$warning"),

@@ -79,7 +79,7 @@ def _promoted_and_back(tour: Tour) -> bool:
 
 STEPS = (
     Step(f"Press / and ask, for instance: {QUESTION}. Then enter.", _asked),
-    Step("Beside, below or behind enter it says why it is sent. Press ] for one that is not.", _misses),
+    Step("A pane, or enter, says why a passage is sent. Press ] for one that is not sent.", _misses),
     Step("Under it stands what would have it sent: enter tries that, u takes it back.", _tried),
     Step("1, enter on a daily log, down to an item: p promotes it, u takes it back.", _promoted_and_back),
 )

@@ -80,7 +80,7 @@ def test_all_of_a_step_of_the_tour_fits_its_two_lines(workspace):
         window.ask().until(lambda: "2 of 4" in window.text)
         for size in (SMALL, TINY):
             words = " ".join(window.resize(*size).text.split())
-            assert "Beside, below or behind enter it says why it is sent. Press ] for one that is not." in words, size
+            assert "A pane, or enter, says why a passage is sent. Press ] for one that is not sent." in words, size
             assert ": tour ends this" in words, size
 
 

@@ -145,6 +145,9 @@ def test_what_goes_with_a_change_that_was_about_something_else_is_said_with_the_
     (workspace / "memory/network.md").write_text(f"# Network\n{twice}\n")
     with Window(make_app(workspace)) as window:
         window.press("4").until(lambda: "said twice: memory/network.md:2" in window.text)
+        go(window, "said twice").until(lambda: "d would keep the other one" in window.text)
+        window.until(lambda: "Working it out" not in window.text)
+        assert window.text.count("memory/network.md:2") == 1, "no place without its text stands over the difference"
         go(window, "cut off at session start").press("d", "y")
         window.until(lambda: any("other finding went with that change" in said for said in window.notices))
         said = " ".join(window.notices)

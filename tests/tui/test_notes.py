@@ -312,6 +312,7 @@ def test_a_renamed_note_takes_its_links_along(screen, workspace):
     box = screen.app.screen.query_one("Input")
     box.value = "memory/house-network.md"  # type: ignore[attr-defined]
     screen.press("enter", "y").until((workspace / "memory/house-network.md").exists).settle()
+    assert screen.notices[-1].startswith("memory/network.md is now called memory/house-network.md.")
     assert "memory/house-network.md" in (workspace / "MEMORY.md").read_text()
 
 
@@ -403,12 +404,14 @@ def test_what_was_typed_when_the_app_ended_is_offered_again(workspace):
         assert "is kept" in notes(window).leaving()
     with Window(make_app(workspace)) as window:
         window.until(lambda: any("Unsaved text is kept for memory/people.md" in words for words in window.notices))
+        window.until(lambda: "unsaved text" in window.text)
         read(window, "memory/people.md").press("e")
         area = window.app.screen.query_one("#editor-text", TextArea)
         assert area.text.startswith("Hello ")
         (workspace / "memory/people.md").write_text(area.text)
         window.press("ctrl+s").until(lambda: window.notices[-1].endswith("Nothing was written."))
         window.until(lambda: len(window.app.screen_stack) == 1 and not left(curator(window).journal))
+        window.until(lambda: "unsaved text" not in window.text)
 
 
 def test_a_long_paste_is_one_text(screen):
@@ -531,7 +534,7 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     screen.press("5").until(lambda: "changed memory/people.md" in screen.text)
     screen.until(lambda: "Nobody knows who made it." in screen.text)
     assert "␊" not in screen.text
-    assert "No author is known of 1 change by others" in screen.text
+    assert "Nobody knows who made 1 change by others" in screen.text
     screen.press("r", "end", "enter").until(lambda: "Take back:" in screen.text)
     screen.press("y").until(lambda: note.read_text() == before)
 

@@ -19,6 +19,7 @@ from memory_tui.providers.options import SMALL_COST
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
+from memory_tui.tui.status_bar import index_pane
 from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
@@ -103,6 +104,9 @@ def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(sta
         "synced: 3 indexed",
         "indexed 3 notes, the last memory/c.md, 1 passage",
     ]
+    assert ", checked " in index_pane(now).plain, "a check without changes is no sync"
+    now.news.append(events.SyncFinished(8.0, "watch", 1, 0, 0, 1, 0.1, ""))
+    assert ", synced " in index_pane(now).plain
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])

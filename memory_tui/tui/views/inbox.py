@@ -82,8 +82,7 @@ def listed(
     for group in groups:
         mark = _MARKS[BY_KIND[group.kind].severity]
         if len(group.suggestions) == 1:
-            title = BY_KIND[group.kind].title
-            yield Fact(f"{title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2)
+            yield Fact(f"{BY_KIND[group.kind].title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2)
             continue
         yield Fact(one_line(group.cause.message), f"group:{group.id}", mark, style="bold", most=2)
         items = group.suggestions if group.id in unfolded else group.suggestions[:_FEW]
@@ -149,12 +148,10 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
     """Return why these lines are listed, what `d` would do, and the difference, or why nothing can be done."""
     first, action = group.suggestions[0], group.proposal
     parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
-    if len(group.suggestions) == 1 and (first.other is not None or not isinstance(change, Change)):
-        # The difference shows the line; of two that say the same, both places are enough.
-        told = not (isinstance(change, Change) and action in ("merge", "trash note"))
-        for place in filter(None, (first.place, first.other)):
-            text = f"\n{safe(place.text.strip(), keep_newlines=True)}" if told else ""
-            parts += ["\n", (one_line(str(place)), MUTED), text]
+    # The difference shows the line, and so one of two that say the same.
+    is_shown = isinstance(change, Change) and (first.other is None or action in ("merge", "trash note"))
+    for place in filter(None, (first.place, first.other)) if len(group.suggestions) == 1 and not is_shown else ():
+        parts += ["\n", (one_line(str(place)), MUTED), f"\n{safe(place.text.strip(), keep_newlines=True)}"]
     parts.append("\n\n")
     if is_quiet:
         parts.append("K asks about it again.")
@@ -254,8 +251,7 @@ class InboxView(View):
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
 
-        result = self.attempt(look)
-        self.call_later(self.examined, worker, result)
+        self.call_later(self.examined, worker, self.attempt(look))
 
     def examined(self, look: Worker[None], result: tuple[Findings, dict[str, float], float] | None) -> None:
         """Show what the last look found, and say what went with a change that was about something else."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -61,6 +62,8 @@ class NotesView(View):
         """The line to go to when the engine is open."""
         self.page = NotePage("")
         self.marked: set[str] = set()
+        self.unsaved: frozenset[str] = frozenset()
+        """The notes with text that an editor left behind."""
         self.listed: object = None
         self.stamp: object = None
         self.timer: Timer | None = None
@@ -140,7 +143,10 @@ class NotesView(View):
     @work(thread=True, group="unsaved")
     def offer_unsaved(self) -> None:
         """Say which notes have text that was typed and not saved when the app ended."""
-        if words := self.attempt(tui.note_facts.unsaved):
+        if paths := self.attempt(tui.note_facts.unsaved):
+            self.unsaved = paths
+            self.call_later(self.list_notes)
+            words = f"Unsaved text is kept for {one_line(', '.join(sorted(paths)))}. e on the note goes on with it."
             self.notify(words, markup=False, timeout=12)
 
     @work(thread=True, group="recalls")
@@ -169,9 +175,10 @@ class NotesView(View):
             return
         letters = self.query_one("#notes-filter", Input).value
         every = tui.note_facts.ordered(self.session.files)
+        every = [replace(row, kind="unsaved text") if row.path in self.unsaved else row for row in every]
         files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path, row.day))]
         width = rows.scrollable_content_region.width or 30
-        shown = [(row.path, row.state, row.detail, row.title) for row in files]
+        shown = [(row.path, row.state, row.detail, row.title, row.kind) for row in files]
         key = shown, width, frozenset(self.marked)
         if key == self.listed:
             return
@@ -301,8 +308,7 @@ class NotesView(View):
         about, page = self.query_one("#notes-about", Static), self.page
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
         use = next((self.use(row.path, row.day) for row in self.session.files if row.path == page.path), "")
-        more = (use, ""), (self.reader.origin, "$accent")
-        parts = [part for part in (*page.parts, *more) if part[0]]
+        parts = [part for part in (*page.parts, (use, ""), (self.reader.origin, "$accent")) if part[0]]
         # What the host does not read comes first, then who wrote the line, then the note.
         parts.sort(key=lambda part: {"$error": 0, "$warning": 1, "$accent": 2}.get(part[1], 3))
         if parts:
@@ -404,8 +410,7 @@ class NotesView(View):
     async def action_edit(self) -> None:
         """Open the editor at this line."""
         if self.is_there() and tui.changes.is_writable(self):
-            line = self.reader.line if self.is_reading else 1
-            await tui.changes.ahead(self, self.edit(self.path, line))
+            await tui.changes.ahead(self, self.edit(self.path, self.reader.line if self.is_reading else 1))
 
     async def edit(self, path: str, line: int) -> None:
         """Open the editor for a note, which need not be there yet."""
@@ -415,8 +420,10 @@ class NotesView(View):
             await self.app.push_screen(self.editor, self.edited)
 
     def edited(self, line: int | None) -> None:
-        """Show the note where it was edited."""
+        """Show the note where it was edited; nothing typed is left of it."""
+        self.unsaved -= {self.editor.path} if self.editor is not None else set()
         self.editor = None
+        self.list_notes()
         if line:
             self.read(self.path, line)
 

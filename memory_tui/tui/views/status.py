@@ -317,8 +317,7 @@ class SetUp(Dialog[ProviderSetup]):
             return
         outcome: ProviderSetup | MemoryTuiError
         try:
-            chosen = sending.choice(self.kind, address, variable, model)
-            outcome = sending.prepare(engine.plan, chosen)
+            outcome = sending.prepare(engine.plan, sending.choice(self.kind, address, variable, model))
         except MemoryTuiError as error:
             outcome = error
         if not get_current_worker().is_cancelled:
