@@ -97,6 +97,7 @@ class Curator:
                 except SameLinesChanged as news:
                     raise self._conflict(change, news.view, draft) from None
                 if not files and first and not change.of:
+                    self._forget(draft)
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 for file in files if change.kind not in ("undo", "redo", "restore") else ():
                     require_whole(file.path, file.before, file.after)
@@ -116,11 +117,10 @@ class Curator:
 
     def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
-        view = conflict.view
         # Where others removed the note, nothing is what they left of it.
-        chosen = data if data or view.other is not None else None
+        chosen = data if data or conflict.view.other is not None else None
         files = tuple(
-            replace(file, before=view.other, after=chosen) if file.path == view.path else file
+            replace(file, before=conflict.view.other, after=chosen) if file.path == conflict.view.path else file
             for file in conflict.change.files
         )
         return self.apply(replace(conflict.change, files=files), draft=conflict.draft)

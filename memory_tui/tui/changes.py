@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.notes.changes import Change, Conflict, Lines, ShownLines, ThreeWay
+from memory_tui.notes.changes import Change, Conflict, Lines, NothingToChange, ShownLines, ThreeWay
 from memory_tui.tui.dialogs import Choice, Confirm, Dialog, Line, dialog_width
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference, ordered
@@ -209,8 +209,11 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
     await view.app.push_screen(Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it")), answered)
 
 
-def make(view: View, deed: Deed, then: Then | None = None) -> None:
-    """Change notes on a worker thread, and say what was done; `then` gets the change that was made."""
+def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], object] = lambda: None) -> None:
+    """Change notes on a worker thread, and say what was done; `then` gets the change that was made.
+
+    `same` is called where the notes have the change already.
+    """
 
     def work() -> None:
         engine = view.session.engine
@@ -219,8 +222,10 @@ def make(view: View, deed: Deed, then: Then | None = None) -> None:
         try:
             done = deed(engine.notes.curator)
         except Conflict as conflict:
-            view.call_later(_show_conflict, view, conflict, then)
+            view.call_later(_show_conflict, view, conflict, then, same)
         except MemoryTuiError as error:
+            if isinstance(error, NothingToChange):
+                view.call_later(same)
             view.refuse(error)
         else:
             view.call_later(finish, view, done, then)
@@ -296,12 +301,12 @@ Side = Literal["mine", "theirs", "both"]
 _NEXT: dict[Side, Side] = {"mine": "theirs", "theirs": "both", "both": "mine"}
 
 
-async def _show_conflict(view: View, conflict: Conflict, then: Then | None) -> None:
+async def _show_conflict(view: View, conflict: Conflict, then: Then | None, same: Callable[[], object]) -> None:
     def answered(data: bytes | None) -> None:
         if data is None:
             view.notify(f"Nothing was written. {one_line(conflict.next_step)}", markup=False, timeout=12)
         else:
-            make(view, lambda curator: curator.resolve(conflict, data), then)
+            make(view, lambda curator: curator.resolve(conflict, data), then, same)
 
     await view.app.push_screen(Resolve(conflict.view), answered)
 

@@ -24,7 +24,7 @@ from textual.widgets import Footer, Static, TextArea
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural, safe
-from memory_tui.notes.changes import NothingToChange, editor_text
+from memory_tui.notes.changes import editor_text
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
 from memory_tui.tui import changes
@@ -203,13 +203,9 @@ class Editor(Screen[int]):
         self.set_timer(REST, self.unlock)
 
         def write(curator: Curator) -> AppliedChange:
-            try:
-                return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
-            except NothingToChange:
-                self.call_later(self.saved)
-                raise
+            return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
 
-        changes.make(self.view, write, self.saved)
+        changes.make(self.view, write, self.saved, self.saved)
 
     def unlock(self) -> None:
         """Let the note be saved again where the last time did not go through."""

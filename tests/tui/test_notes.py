@@ -370,6 +370,8 @@ def test_a_conflict_is_shown_and_each_side_can_be_taken(screen, workspace, keys,
     screen.press(*keys, "ctrl+s")
     both = f"An agent: {before.split(chr(10))[0]}\nHello {before}"
     screen.until(lambda: note.read_text() == (both if first == "both" else first + before))
+    screen.until(lambda: not screen.app.screen.query("#editor-text"))
+    assert not entries(curator(screen), state="draft")
 
 
 def test_who_leaves_a_conflict_has_the_text_still(screen, workspace):
