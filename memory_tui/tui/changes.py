@@ -23,7 +23,7 @@ from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference, ordered
 from memory_tui.tui.reader import Reader, shown_line
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, answered
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -104,13 +104,11 @@ def spots_of(reader: Reader) -> Spots:
 async def overtake(view: View, reader: Reader, then: Then | None = None) -> None:
     """Ask what holds now, and propose the line that says so and overtakes the chosen one, which stays."""
     spots = spots_of(reader)
-
-    async def typed(text: str | None) -> None:
-        if text:
-            await propose(view, lambda curator: curator.plan.supersede(text, spots(curator)[0]), then=then)
-
     if is_writable(view):
-        await view.app.push_screen(Line("What holds now?", "The older line stays, marked as superseded."), typed)
+        await view.app.push_screen(
+            Line("What holds now?", "The older line stays, marked as superseded."),
+            answered(lambda text: propose(view, lambda c: c.plan.supersede(text, spots(c)[0]), then=then)),
+        )
 
 
 async def promote(view: View, reader: Reader, then: Then) -> None:
@@ -200,13 +198,9 @@ async def _proposed(view: View, plan: Plan, then: Then | None) -> None:
 
 async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) -> None:
     """Show `change`, and do `deed` where that is agreed to."""
-
-    def answered(yes: bool | None) -> None:
-        if yes:
-            make(view, deed, then)
-
     text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
-    await view.app.push_screen(Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it")), answered)
+    question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
+    await view.app.push_screen(question, answered(lambda _: make(view, deed, then)))
 
 
 def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], object] = lambda: None) -> None:

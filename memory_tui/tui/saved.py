@@ -31,7 +31,7 @@ from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, answered
 from memory_tui.tune import judgments
 from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Measured, Outcome, by_question, mean, score, tune
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -261,13 +261,10 @@ class SavedQuestions(Dialog[str]):
         if query is None:
             self.notify("No saved question is under the cursor.", markup=False)
             return
-
-        def forget(yes: bool | None) -> None:
-            if yes:
-                self.read(lambda notebook: notebook.without(query.text))
-
         text = Content(f"{one_line(query.text)}\n\nIts {plural(len(query.labels), 'mark')} go with it.")
-        await self.app.push_screen(Confirm("Forget this question?", text, "Forget it"), forget)
+        question = Confirm("Forget this question?", text, "Forget it")
+        forget = answered(lambda _: self.read(lambda notebook: notebook.without(query.text)))
+        await self.app.push_screen(question, forget)
 
     def action_do(self) -> None:
         """Look for better knobs."""

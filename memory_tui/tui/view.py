@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events, on, work
 from textual.containers import Vertical
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from memory_tui.tui.session import Session
 
 T = TypeVar("T")
+
+
+def answered(then: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return what does `then` with the answer of a dialog, and nothing where it was closed without one, or denied."""
+    return lambda answer: then(answer) if answer else None
 
 
 class View(Vertical):
@@ -101,12 +106,8 @@ class View(Vertical):
     async def confirm(self, message: Asks) -> None:
         """Ask a person, and do what was agreed to."""
         message.stop()
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.perform(message.deed, message.then)
-
-        await self.app.push_screen(tui.dialogs.Confirm(message.title, message.text, message.verb), answered)
+        dialog = tui.dialogs.Confirm(message.title, message.text, message.verb)
+        await self.app.push_screen(dialog, answered(lambda _: self.perform(message.deed, message.then)))
 
     def is_own(self, owner: str) -> bool:
         """Return whether a note has no other `owner` than this workspace; else say that it is only read here."""

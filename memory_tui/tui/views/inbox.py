@@ -34,7 +34,7 @@ from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.session import Badge, ReadNote, Session
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, answered
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
 _SHARE = 3.0
@@ -370,7 +370,7 @@ class InboxView(View):
         show = f"show all {len(group.suggestions):,}" if group.id not in self.unfolded else "show fewer"
         offers.append(("lines", show) if many else ("read", "read the note there"))
 
-        async def answered(action: str | None) -> None:
+        async def chosen(action: str | None) -> None:
             if action == "lines":
                 self.unfold(group.id)
             elif action == "read":
@@ -385,7 +385,7 @@ class InboxView(View):
                 await self.propose(group, next(other for other in group.actions if other == action))
 
         title = plural(len(group.suggestions), "finding") if many else one_line(str(first.place))
-        await self.app.push_screen(Choice(title, offers, one_line(group.cause.message)), answered)
+        await self.app.push_screen(Choice(title, offers, one_line(group.cause.message)), chosen)
 
     async def action_do(self) -> None:
         """Show the proposed change of the row or the group, and make it where that is agreed to."""
@@ -432,12 +432,10 @@ class InboxView(View):
         """Put the row or the group off."""
         group, engine = self.chosen, self.session.engine
         if group is not None and engine is not None:
-
-            def answered(days: str | None) -> None:
-                if days:
-                    self.decide(group, engine.plan.clock() + float(days) * 86_400.0)
-
-            await self.app.push_screen(Choice("Ask again", _LATER), answered)
+            await self.app.push_screen(
+                Choice("Ask again", _LATER),
+                answered(lambda days: self.decide(group, engine.plan.clock() + float(days) * 86_400.0)),
+            )
 
     def decide(self, group: Group, end: float, *, none: bool = False) -> None:
         """Leave findings alone until `end`, for good where it is infinite, open again where it is 0.

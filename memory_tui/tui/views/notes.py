@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ScreenResultCallbackType
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
@@ -29,7 +28,7 @@ from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
 from memory_tui.tui.status_bar import index_pane, provider_pane
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, answered
 
 if TYPE_CHECKING:
     from memory_tui.notes.edit import AppliedChange
@@ -468,14 +467,10 @@ class NotesView(View):
 
     async def action_calendar(self) -> None:
         """Choose a day on which something was written."""
-
-        def go(path: str | None) -> None:
-            if path:
-                self.post_message(ReadNote(path))
-
         if self.session.engine is not None:
             today = tui.note_facts.today_of(self.session.engine.plan)
-            await self.app.push_screen(tui.dialogs.Calendar(self.session.files, today), go)
+            calendar = tui.dialogs.Calendar(self.session.files, today)
+            await self.app.push_screen(calendar, answered(lambda path: self.post_message(ReadNote(path))))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -509,7 +504,7 @@ class NotesView(View):
             await tui.changes.promote(self, self.reader, self.show_change)
         else:
             places = [(path, 1, 0) for path in self.meant]
-            await tui.changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
+            await self._propose(lambda curator: curator.plan.promote_all(places))
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the line under the cursor, which stays with a mark."""
@@ -519,49 +514,37 @@ class NotesView(View):
     async def action_delete(self) -> None:
         """Move lines, or the marked notes, to the trash."""
         if self.is_reading and self.is_there(self.too_long):
-            spots, then = tui.changes.spots_of(self.reader), self.show_change
-            await tui.changes.propose(self, lambda c: c.plan.delete_lines(spots(c), kind="trash"), then=then)
+            spots = tui.changes.spots_of(self.reader)
+            await self._propose(lambda curator: curator.plan.delete_lines(spots(curator), kind="trash"))
         elif not self.is_reading and self.meant and self.is_own(self.page.owner):
-            await tui.changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
+            await self._propose(lambda curator: curator.plan.trash(*self.meant))
 
     async def action_archive(self) -> None:
         """Move old daily logs to the archive."""
-        await tui.changes.propose(self, lambda c: c.plan.archive(ARCHIVE_DAYS), then=self.show_change)
+        await self._propose(lambda curator: curator.plan.archive(ARCHIVE_DAYS))
 
     async def action_add(self) -> None:
         """Add a line to today's log."""
-
-        def typed(text: str | None) -> None:
-            if text:
-                tui.changes.make(self, lambda curator: curator.remember(text), self.show_change)
-
         line = tui.dialogs.Line("Add to today's log", "What is worth remembering? It goes to the end.")
-        await self._ask_line(line, typed)
+        await self._ask_line(line, lambda text: tui.changes.make(self, lambda c: c.remember(text), self.show_change))
 
     async def action_new(self) -> None:
         """Begin a note about a subject."""
-
-        async def typed(title: str | None) -> None:
-            if title:
-                await tui.changes.propose(self, lambda c: c.plan.new_note(title), then=self.show_change)
-
-        await self._ask_line(tui.dialogs.Line("New note", "What is it about? The title names the file."), typed)
+        line = tui.dialogs.Line("New note", "What is it about? The title names the file.")
+        await self._ask_line(line, lambda title: self._propose(lambda c: c.plan.new_note(title)))
 
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
-        path = self.path
-
-        async def typed(new: str | None) -> None:
-            if new and new != path:
-                await tui.changes.propose(self, lambda c: c.plan.rename(path, new), then=self.show_change)
-
         if self.is_there():
-            line = tui.dialogs.Line("Rename the note", value=path, explanation="Links to it follow.")
-            await self._ask_line(line, typed)
+            path, line = self.path, tui.dialogs.Line("Rename the note", "", self.path, "Links to it follow.")
+            await self._ask_line(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
-    async def _ask_line(self, dialog: tui.dialogs.Line, then: ScreenResultCallbackType[str]) -> None:
+    async def _ask_line(self, dialog: tui.dialogs.Line, then: Callable[[str], object]) -> None:
         if tui.changes.is_writable(self):
-            await self.app.push_screen(dialog, then)
+            await self.app.push_screen(dialog, answered(then))
+
+    async def _propose(self, plan: tui.changes.Plan) -> None:
+        await tui.changes.propose(self, plan, then=self.show_change)
 
     def leaving(self) -> str:
         """Keep what is typed in the editor."""

@@ -48,7 +48,7 @@ from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
 from memory_tui.tui.changes import ahead, in_time, is_writable, overtake, promote
 from memory_tui.tui.compare import Compare
-from memory_tui.tui.dialogs import Box, Choice, Confirm, Line, Page
+from memory_tui.tui.dialogs import Box, Choice, Line, Page
 from memory_tui.tui.facts import MUTED, WARN
 from memory_tui.tui.hits import Remedy, Row
 from memory_tui.tui.keys import bindings, by_state, named
@@ -57,7 +57,7 @@ from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.saved import NotebookChange, SavedQuestions
 from memory_tui.tui.session import AskNotes, ReadNote, Session
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, answered
 from memory_tui.tune.evaluate import Case, by_question, score
 from memory_tui.tune.judgments import Notebook
 
@@ -1078,14 +1078,9 @@ class SearchView(View):
 
     async def action_line(self) -> None:
         """Ask why any line comes or does not."""
-
-        def chosen(place: Place | None) -> None:
-            if place is not None:
-                self.ask_line(place)
-
         engine = self.answer.engine if self.answer is not None else self.session.engine
         if engine is not None:
-            await self.app.push_screen(AnyLine(self, engine), chosen)
+            await self.app.push_screen(AnyLine(self, engine), answered(self.ask_line))
 
     def ask_line(self, place: Place) -> None:
         """Go to the passage that holds a line, once there is an answer."""
@@ -1121,12 +1116,10 @@ class SearchView(View):
         if not patch.files:
             self.notify("The configuration has these values already.", markup=False)
             return
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.perform(lambda engine: self.written(engine, patch))
-
-        await self.app.push_screen(Confirm("Write this ranking", ranking.difference(patch), "Write it"), answered)
+        text = ranking.difference(patch)
+        await self.confirm(
+            View.Asks("Write this ranking", text, "Write it", lambda engine: self.written(engine, patch))
+        )
 
     def written(self, engine: Engine, patch: Patch) -> str:
         """Write a ranking, on a worker thread. Raises ConfigError."""
