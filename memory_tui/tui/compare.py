@@ -129,7 +129,7 @@ def drawn(pair: Pair, width: int) -> Content:
         for side, name, style in zip((pair.left, pair.right), "AB", styles, strict=True)
     ]
     title = row.name
-    if pair.left and pair.right and pair.left.hit.chunk.path != pair.right.hit.chunk.path:
+    if pair.left and pair.right and pair.left.name != pair.right.name:
         title = f"A {pair.left.name}, B {pair.right.name}"
     name = fit(Content.styled(title, "bold" if sent[0] != sent[1] else ""), width - len(row.age) - 3)
     return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", *cells)
@@ -143,7 +143,7 @@ def _cell(row: Row | None, name: str, style: str) -> Content:
         score = figure(row.hit.score) if floor is None else under(row.hit.score, floor)
         return Content.assemble(f"{name}  – ", (score, style), f"  {short_reason(row)}")
     place = Content.styled(f"{row.place:>2} {figure(row.hit.score):>3}", f"bold {style}".strip())
-    return Content.assemble(f"{name} ", place, "  ", bar(row.sums, BAR, row.scale))
+    return Content.assemble(f"{name} ", place, "  ", bar(row.sums, BAR, row.scale), "  by variety" * row.varied)
 
 
 def in_both(every: list[Pair]) -> tuple[int, int]:

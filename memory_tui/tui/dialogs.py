@@ -38,13 +38,15 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
     FOCUS: ClassVar[str]
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, explanation: str = "") -> None:
         super().__init__()
-        self.heading = title
+        self.heading, self.explanation = title, explanation
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self.heading)
+            if self.explanation:
+                yield Static(Content(self.explanation))
             yield from self.body()
         # In the last line, where they take the place of those of the view.
         yield Hints()
@@ -132,13 +134,11 @@ class Line(Dialog[str]):
     FOCUS = "Input"
 
     def __init__(self, title: str, hint: str = "", value: str = "", explanation: str = "") -> None:
-        super().__init__(title)
-        self.hint, self.value, self.explanation = hint, value, explanation
+        super().__init__(title, explanation)
+        self.hint, self.value = hint, value
 
     def body(self) -> ComposeResult:
         """Return the line."""
-        if self.explanation:
-            yield Static(Content(self.explanation))
         yield Box(self.value, self.hint)
 
     @on(Input.Submitted)
@@ -160,13 +160,11 @@ class Choice(Dialog[str]):
     FOCUS = "Rows"
 
     def __init__(self, title: str, options: Sequence[tuple[str, Content | str]], explanation: str = "") -> None:
-        super().__init__(title)
-        self.options, self.explanation = options, explanation
+        super().__init__(title, explanation)
+        self.options = options
 
     def body(self) -> ComposeResult:
         """Return the list."""
-        if self.explanation:
-            yield Static(Content(self.explanation))
         # Their ids are words of notes, too, and may come twice, so a row is known by its place.
         yield Options(*(Option(Content.assemble(" ", text)) for _, text in self.options))
 

@@ -45,7 +45,7 @@ LONGEST = 160
 """Characters of a row's text."""
 FEWEST, MOST = 6, 24
 """Cells of the name of what a remedy has drop out."""
-_NOW = re.compile(r" \(now [^)]*\)| instead of \d+")
+NOW = re.compile(r" \((?:now|was) [^)]*\)| instead of \d+")
 """What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 STEPS: Mapping[str, str] = {
@@ -150,6 +150,8 @@ class Row:
     grade: int | None = None
     passage: Excerpt | None = None
     """What the agent reads of it; None where it is not sent."""
+    varied: bool = False
+    """Whether variety puts it before one of a higher score."""
     fate: str = ""
     """Why it is no candidate, in a sentence; its numbers are those that it would have as one."""
     made: dict[tuple[int, int], Content] = field(default_factory=dict, hash=False)
@@ -222,8 +224,15 @@ def rows(
         part = read.get(hit.chunk.rowid) if sent else None
         fate = as_notice(also.fate).message if also and not place else ""
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks=tuple(text.marks))
-        result.append(replace(row, grade=grade(hit.chunk), passage=part, fate=fate))
+        varied = hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
+        result.append(replace(row, grade=grade(hit.chunk), passage=part, varied=sent and varied, fate=fate))
     return result
+
+
+def other_cut(trace: Trace) -> str:
+    """Return that the release that ranks cuts notes otherwise, so that its own answer differs; empty where it is so."""
+    is_other = any(notice.kind == "cut_otherwise" for notice in trace.notices)
+    return f"{trace.settings.profile.title} cuts notes otherwise" * is_other
 
 
 def heading(trace: Trace) -> str:
@@ -231,7 +240,8 @@ def heading(trace: Trace) -> str:
     sent = sent_of(trace)
     if trace.keeps_back:
         return "The nearest, which your agent does not get"
-    return f"Your agent gets these {sent}" if sent > 1 else "Your agent gets this" if sent else "Nothing is sent"
+    these = "about" if other_cut(trace) else "these"
+    return f"Your agent gets {these} {sent}" if sent > 1 else "Your agent gets this" if sent else "Nothing is sent"
 
 
 def divider(trace: Trace) -> str:
@@ -271,13 +281,15 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
     total = plural(trace.funnel.candidates, "passage")
-    gets = f"Your agent gets {'the first ' * wide}{sent} of {total}." if sent else "Your agent gets nothing."
-    read = Content.styled(one_line("; ".join(trace.plan.readings)), "$warning")
+    about = "about " * bool(cut := other_cut(trace))
+    gets = f"Your agent gets {about or 'the first ' * wide}{sent} of {total}." if sent else "Your agent gets nothing."
+    read = Content.styled(cut or one_line("; ".join(trace.plan.readings)), "$warning")
     ranking += "   c compares" * (wide and bool(ranking))
-    key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
+    keys = "  c compares " if cut else "  u as written " if read else f"{ranking} "
+    key = Content.styled(keys, "$warning" if read else MUTED)
     # What is undone by a key is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
-    for said in (gets, f"Your agent gets {sent}." if sent else "Agent gets nothing.", "" if head else gets):
+    for said in (gets, f"Your agent gets {about}{sent}." if sent else "Agent gets nothing.", "" if head else gets):
         left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", said)
         if left.cell_length + need <= width:
             break
@@ -493,7 +505,7 @@ class Remedy:
 
     def drawn(self, width: int) -> Content:
         """Return a line of exactly `width` cells; what there is now gives way to the effect of the remedy."""
-        text = self.text if len(self.text) + 2 + len(self.place) <= width else _NOW.sub("", self.text)
+        text = self.text if len(self.text) + 2 + len(self.place) <= width else NOW.sub("", self.text)
         price = self.effect(width - len(text) - 2)
         return fit(Content(f" {text}"), width - price.cell_length - 1) + " " + price
 

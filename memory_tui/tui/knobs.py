@@ -54,8 +54,8 @@ def shown(key: str, value: Scalar) -> str:
     return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
 
 
-def turn(key: str, value: Scalar, was: Scalar) -> str:
-    """Return a change of a knob as a remedy names it: `7 results instead of 6`."""
+def turn(key: str, value: Scalar, was: Scalar, time: str = "now") -> str:
+    """Return a change of a knob as a remedy names it: `7 results instead of 6`; `time` is when it `was` so."""
     match key:
         case "query.maxResults":
             return f"{value} results instead of {was}"
@@ -67,8 +67,8 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
             return f"{NAMES[key]} {'on' if value else 'off'}"
         case _:
             # A gate that is raised lets a passage in by those that it shuts out.
-            how = ", which weaker ones then fail" if key == FLOOR and float(value) > float(was) else ""
-            return f"{NAMES[key]} {shown(key, value)} (now {shown(key, was)}){how}"
+            how = ", so weaker ones drop out" * (time == "now" and key == FLOOR and float(value) > float(was))
+            return f"{NAMES[key]} {shown(key, value)} ({time} {shown(key, was)}){how}"
 
 
 def active(settings: Settings) -> list[str]:

@@ -14,16 +14,18 @@ from textual.widgets.option_list import Option
 from memory_tui.config.config_patch import Patch, summary
 from memory_tui.config.settings import BY_KEY, Settings
 from memory_tui.explain.counterfactuals import WEIGHT
-from memory_tui.formatting import one_line, safe
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.tui import knobs
 from memory_tui.tui.facts import MUTED, WARN, coloured
-from memory_tui.tui.hits import fit
+from memory_tui.tui.hits import NOW, fit
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
+ELSEWHERE = "which rules rank these passages; c compares with rules for other passages, too"
+"""What the knob of the ranking is for; a profile that finds words in passages of its own alone is no step of it."""
 
 Effects = Mapping[tuple[str, int], str]
 """What a step of each knob does, by key and way."""
@@ -81,6 +83,7 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     words = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
     head = Content.styled(f" {words}", MUTED).truncate(width, ellipsis=True)
     words = knob.help.replace("chunk", "passage").replace("second stage", "second look")
+    words = ELSEWHERE if key == knobs.PROFILE else words
     # Behind `t` stands what a person needs to turn it, so it is not cut.
     return Content("\n").join([*(Content(" ") + row for row in Content(words).wrap(max(1, width - 1))), head])
 
@@ -102,15 +105,18 @@ def line(settings: Settings, opened: Settings, width: int, *, then: bool = False
     keys = knobs.active(settings)
     if tried := then or not knobs.same(settings, opened):
         values = ((key, settings.values[key].value, opened.values[key].value) for key in keys)
-        items = [knobs.turn(key, value, was) for key, value, was in values if value != was]
+        items = [knobs.turn(key, value, was, "now" if then else "was") for key, value, was in values if value != was]
     else:
         items = [*_numbers(settings, keys, width)]
-    head = Content.styled(
-        f" {'Of then' if then else 'Tried' if tried else 'Ranking':<9}", f"bold {WARN * tried}".strip()
-    )
+    name = "Of then" if then else "Tried" if tried else "Ranking"
+    head = Content.styled(f" {name:<9}", f"bold {WARN * tried}".strip())
     tail = "u takes back" if tried else "t turn"
-    left = Content.assemble(head, "  ".join(items))
-    return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, WARN if tried else MUTED))
+    room = width - len(tail) - 2
+    short = [NOW.sub("", item) for item in items]
+    some = (f"{'  '.join(short[:at])} and {len(short) - at} more" for at in range(len(short) - 1, 0, -1))
+    ways = "  ".join(items), "  ".join(short), *some
+    words = next((way for way in ways if head.cell_length + len(way) <= room), plural(len(items), "knob"))
+    return Content.assemble(fit(head + words, room), " ", (tail, WARN if tried else MUTED))
 
 
 def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[str]:

@@ -38,6 +38,7 @@ from memory_tui.tune.judgments import Label, Notebook, Query
 
 ANSWER = 120
 """Characters of a judged line that are kept, so that it is found again when it moved."""
+LEGEND = "▲ ▼ more, fewer of its useful lines are sent than by the configured ranking"
 TAKE_BACK, UNKNOWN, NEW = "take back", "unknown", "new"
 CHOICES: tuple[tuple[str, str], ...] = (
     ("2", "✓ It answers the question"),
@@ -125,12 +126,14 @@ def result(query: Query, measured: Measured | None) -> str:
     return ", ".join(filter(None, (sent, missed)))
 
 
-def summary(measured: Mapping[str, Measured]) -> str:
-    """Return the means of the questions that can be measured."""
+def summary(measured: Mapping[str, Measured], question: str) -> str:
+    """Return the means of the questions that can be measured; `question` is the one on screen."""
     if not measured:
         return "m marks a passage right or wrong, to measure rankings."
+    many = len(measured) > 1
+    scope = "This question" if [*measured] == [question] else plural(len(measured), "saved question") + ", each" * many
     order = figure(mean([row.scores for row in measured.values()])[METRIC])
-    return f"A question: {', '.join(counts([*measured.values()], 1))}; order {order} of 1."
+    return f"{scope}: {', '.join(counts([*measured.values()], int(many)))}; order {order} of 1."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -222,7 +225,8 @@ class SavedQuestions(Dialog[str]):
             )
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
-        self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores))
+        legend = f"\n{LEGEND}" * (sheet.scores != sheet.before)
+        self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores, self.question) + legend)
         self.is_enough = sum(bool(query.relevant) for query in sheet.notebook.queries) >= FEWEST
         few = "" if self.is_enough else f"; d finds better knobs once {FEWEST} have a useful passage"
         self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question") + few
@@ -289,7 +293,7 @@ class SavedQuestions(Dialog[str]):
 
     async def found(self, outcome: Outcome) -> None:
         """Show what was found with its effect, before it is tried."""
-        self.query_one("#measures", Static).update(summary(self.sheet.scores))
+        self.show(self.sheet)
         text = outcome_text(outcome)
         if not isinstance(outcome, Better):
             await self.app.push_screen(Page("Better knobs", text))

@@ -162,7 +162,7 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidenc
     assert hits.divider(replace(trace, recalled=[*trace.recalled, rescued], lost=every)).endswith("these")
 
 
-def test_the_line_above_says_first_whether_the_notes_answer(trace):
+def test_the_line_above_says_first_whether_the_notes_answer(engine, evidence, trace):
     for width in (60, 80, 120):
         line = hits.level_line(trace, width, "ranking: recommended")
         assert line.cell_length <= width
@@ -170,6 +170,13 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
         assert "6 of" in line.plain
         assert ("ranking: recommended " in line.plain) == (width >= 80)
         assert line.plain.endswith("c compares ") == (width >= 100)
+    # Of passages that the release does not have, what it sends is not claimed.
+    foreign = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
+    for width in (60, 80, 120):
+        line = hits.level_line(foreign, width, "ranking: OpenClaw 2026.3.13, tried").plain
+        assert "Your agent gets about " in line
+        assert (" OpenClaw 2026.3.13 cuts notes otherwise  c compares " in line) == (width >= 80)
+    assert hits.heading(foreign).startswith("Your agent gets about ")
 
 
 def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
@@ -282,7 +289,7 @@ def test_a_remedy_names_what_a_knob_is_at_and_why_a_raised_gate_helps():
     assert knobs.turn("recency.weight", 0.07, 0.02) == "a fresh note gains .07 (now .02)"
     assert knobs.turn(WEIGHT, 0.3, 0.4) == "words : meaning .70 : .30 (now .60 : .40)"
     assert knobs.turn(knobs.FLOOR, 0.2, 0.35) == "too weak under .20 (now .35)"
-    assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), which weaker ones then fail"
+    assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), so weaker ones drop out"
 
 
 def test_every_verdict_has_a_reason(engine, evidence):
@@ -330,6 +337,8 @@ def test_what_a_knob_is_for_is_not_cut(engine, width):
         assert "…" not in words[-1].plain
         assert len(words) <= 2
         assert all(line.cell_length <= width for line in words)
+        said = " ".join(line.plain.strip() for line in words)
+        assert ("c compares with rules for other passages" in said) == (key == knobs.PROFILE)
 
 
 def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
@@ -443,6 +452,17 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
     assert tried.plain.endswith("u takes back")
     assert "9 results instead of 6" in tried.plain
     assert max(line.cell_length, tried.cell_length) <= width
+    # What was is left out before a knob is, and knobs that have no room are counted.
+    turned = {WEIGHT: 0.7, knobs.FLOOR: 0.5, knobs.RESULTS: 4, "recency.weight": 0.07}
+    tried = ranking.line(opened.update(turned, "test"), opened, width)
+    assert "…" not in tried.plain
+    assert {60: " and 3 more ", 80: "too weak under .50 and 2 more "}.get(
+        width, " a fresh note gains .07 "
+    ) in tried.plain
+    release = engine.plan.with_profile("openclaw-2026.3").update(turned, "test")
+    assert "…" not in ranking.line(release, opened, width).plain
+    raised = ranking.line(knobs.with_value(opened, knobs.FLOOR, 0.5), opened, width)
+    assert "too weak under .50 (was .00) " in raised.plain
 
 
 def test_the_stages_of_a_search_are_counted(trace):
@@ -473,10 +493,11 @@ def test_a_saved_question_counts_passages_and_no_unjudged_one_as_wrong():
     assert saved.result(unknown, none) == "6 wrong of 6 sent"
     assert saved.result(unknown, Measured(unknown, measure(unknown, []), ())) == "nothing sent"
     assert saved.result(Query("s"), None) == "not judged"
-    words = saved.summary({"q": sent, "r": none})
-    assert words.startswith("A question: 1.0 useful, 3.5 wrong, 1.5 not judged, 0.5 missed; order ")
-    assert len(words) < 79, "it is not cut at 80 columns"
-    assert saved.summary({}).startswith("m marks")
+    words = saved.summary({"q": sent, "r": none}, "q")
+    assert words.startswith("2 saved questions, each: 1.0 useful, 3.5 wrong, 1.5 not judged, 0.5 missed; order ")
+    assert saved.summary({"q": sent}, "q").startswith("This question: 2 useful, 1 wrong, 3 not judged, 1 missed;")
+    assert saved.summary({"q": sent}, "r").startswith("1 saved question: 2 useful, ")
+    assert saved.summary({}, "q").startswith("m marks")
 
 
 def test_no_better_setting_is_said_without_a_gain():
@@ -495,6 +516,13 @@ def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidenc
     assert "B   not found among the nearest" in compare.drawn(compare.Pair(rows[0], None), 70).plain
     alike = compare.pairs(rows, rows, same_index=False)
     assert all(pair.left is pair.right for pair in alike)
+    mixed = {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.5}
+    trace = engine.search.rank(evidence, engine.plan.settings.update(mixed, "test"))
+    scores = [hit.score for hit in trace.recalled]
+    before = [any(score < later for later in scores[at:]) for at, score in enumerate(scores, 1)]
+    drawn = [compare.drawn(compare.Pair(None, row), 99).plain for row in hits.rows(evidence, trace, 0)]
+    assert ["by variety" in text for text in drawn] == before
+    assert any(before)
     # A passage of one cut may cover two of the other: it is sent once.
     first, second = (row for row in rows[:2])
     assert compare.in_both([compare.Pair(first, first), compare.Pair(second, first)]) == (2, 1)
@@ -516,6 +544,9 @@ def test_a_copy_stands_under_its_own_name(rows):
     titles = [compare.drawn(pair, 200).plain.split("\n")[0] for pair in pairs]
     assert f"A {first.name}, B {copy.name}" in "".join(titles)
     assert pairs[0].right is both
+    # Another cut begins elsewhere in the same note, under another heading.
+    other = compare.Pair(first, dataclasses.replace(first, name="MEMORY Promoted"))
+    assert compare.drawn(other, 200).plain.startswith(f" A {first.name}, B MEMORY Promoted ")
 
 
 def test_a_comparison_says_whose_vectors_they_are(engine, evidence, trace):

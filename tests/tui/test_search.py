@@ -1,5 +1,6 @@
 """The view Search by its keys: asking, why, remedies, the ranking, judging, comparing, any line."""
 
+import re
 import threading
 
 import pytest
@@ -8,11 +9,13 @@ from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
 from memory_tui.errors import Cancelled
+from memory_tui.tui import saved
 from memory_tui.tui.any_line import lines_holding
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.views import search
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
+from memory_tui.tune.judgments import Label
 from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app, sample
 from tests.support.waiting import LONG
 
@@ -329,12 +332,17 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
 
 
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
-    screen.ask().press("m", "enter")
+    chunk = view(screen.ask()).row.hit.chunk
+    saved.edited(screen.app.session.engine, saved.judged("the stopcock", chunk, Label(chunk.path, chunk.start_line)))
+    screen.press("m", "enter")
     assert listed(screen)[0][3] == "✓"
-    screen.press("t", "down", "right").until(lambda: "A question: 1.0 useful, 0.0 wrong, " in screen.text)
+    screen.press("t", "down", "right").until(lambda: "This question: 1 useful, 0 wrong, " in screen.text)
     assert "order 1.00 of 1." in screen.text, "what is measured is not cut"
-    screen.press("u", "escape", "S").until(lambda: "1 useful, 5 not judged of 6 sent" in screen.text)
-    screen.press("escape").ask("where is the stopcock").press("u")
+    screen.press("S").until(lambda: "1 useful, 5 not judged of 6 sent" in screen.text)
+    assert "▲ ▼ more, fewer of its useful lines" in screen.text
+    screen.press("escape").until(lambda: "2 saved questions, each: " in screen.text)
+    screen.resize(*SMALL).until(lambda: re.search(r"order 1?\.\d\d of 1\.", screen.text))
+    screen.resize(*LARGE).press("u", "escape").ask("where is the stopcock").press("u")
     assert screen.notices[-1].startswith("You took back “✓ It answers the question” of ")
     assert screen.notices[-1].endswith(f", for “{QUESTION}”.")
     assert listed(screen.ask())[0][3] == " "
@@ -355,7 +363,7 @@ def test_a_saved_question_is_asked_again_and_forgotten(screen):
 
 
 def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
-    reader.ask().press("c").until(lambda: "cuts notes into other passages" in reader.text)
+    reader.ask().press("t", "c").until(lambda: "cuts notes into other passages" in reader.text)
     reader.press("enter").until(lambda: "Both send" in reader.text)
     first = reader.text
     reader.press("right").until(lambda: reader.text != first)
@@ -440,6 +448,7 @@ def test_a_question_that_is_asked_again_begins_with_its_first_passage(reader):
 def test_a_passage_that_a_knob_takes_from_the_list_leaves_the_cursor_on_the_first(reader):
     reader.ask().press("end", "up", "t", "home", "down", *["left"] * 9)
     assert view(reader).row.place == 1
+    assert any("left the list by this ranking" in notice for notice in reader.notices)
     reader.press("u", "escape")
     assert view(reader).row.place == 1
     assert "Why it is 1st" in reader.text

@@ -429,7 +429,8 @@ class SearchView(View):
         if request.turning:
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
-            result.measures = saved.summary(by_question(score([*self.cases.values()], request.settings)))
+            measured = score([*self.cases.values()], request.settings)
+            result.measures = saved.summary(by_question(measured), evidence.query)
         return result
 
     def grades(self, query: str) -> Callable[[ChunkRef], int | None]:
@@ -443,8 +444,11 @@ class SearchView(View):
         if answer.request.number != self.number:
             return
         self.wait_no_more()
-        same = self.answer is not None and self.answer.trace.query == answer.trace.query
+        row, before = self.row, self.answer
+        same = before is not None and before.trace.query == answer.trace.query
         self.answer = answer
+        if before is not None and row is not None and answer.replay is before.replay and self.row is None:
+            self.notify(f"{row.name} left the list by this ranking. W asks about any line.", markup=False)
         if not same:
             with self.prevent(OptionList.OptionHighlighted):
                 self.filling, self.hits.highlighted = True, None
@@ -716,7 +720,7 @@ class SearchView(View):
         event.stop()
         remedy, row = self.remedies[event.option_index], self.row
         if isinstance(remedy.remedy, Change):
-            self.try_settings(remedy.remedy.settings, remedy.text)
+            self.try_settings(remedy.remedy.settings, hits.NOW.sub("", remedy.text))
         elif row is not None:
             place = Place(row.hit.chunk.path, self.line_of(row), "")
             self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
@@ -915,7 +919,7 @@ class SearchView(View):
         hints = {"back": "Back" if reads else "", "sum": "Close" if is_sum else "" if reads else "Sum"}
         if action in hints and parameters and parameters != (hints[action],):
             return False
-        if action in {"copy", "sum", "miss", "compare", "judge", "promote", "overtake"}:
+        if action in {"copy", "sum", "miss", "judge", "promote", "overtake"}:
             return self.answer is not None and not self.knobs.has_focus
         return super().check_action(action, parameters)
 
@@ -1044,18 +1048,16 @@ class SearchView(View):
             mark = None if choice == saved.TAKE_BACK else structs.replace(label, grade=int(choice))
             return saved.judged(query, chunk, mark)
 
-        def chosen(choice: str | None) -> None:
-            if choice:
-                before, mark = self.notebook.find(query), dict(saved.CHOICES)[choice].strip()
-                words = f"“{mark}” of {row.name}, for “{one_line(query)}”"
-                self.steps.append((words, lambda: self.learn(saved.as_before(query, before))))
-                self.learn(change(choice))
-                if before is None and choice != saved.TAKE_BACK:
-                    self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
+        def chosen(choice: str) -> None:
+            before, mark = self.notebook.find(query), dict(saved.CHOICES)[choice].strip()
+            words = f"“{mark}” of {row.name}, for “{one_line(query)}”"
+            self.steps.append((words, lambda: self.learn(saved.as_before(query, before))))
+            self.learn(change(choice))
+            if before is None and choice != saved.TAKE_BACK:
+                self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
 
-        await self.app.push_screen(
-            Choice("Is this right for your question?", saved.CHOICES, f"{row.name}, line {label.line}"), chosen
-        )
+        dialog = Choice("Is this right for your question?", saved.CHOICES, f"{row.name}, line {label.line}")
+        await self.app.push_screen(dialog, answered(chosen))
 
     @work(thread=True, group="notebook")
     def learn(self, *changes: NotebookChange) -> None:
@@ -1073,7 +1075,8 @@ class SearchView(View):
             self.cases[query.text] = Case.of(query, answer.evidence)
         for text in self.cases.keys() - judged.keys():
             del self.cases[text]
-        if changed:
+        # While knobs are turned it is said of more questions what they measure.
+        if changed or self.why.has_class("-turning"):
             self.rerank()
 
     async def action_line(self) -> None:
