@@ -380,5 +380,5 @@ def _trial(plan: Plan, chosen: ProviderChoice, keys: Mapping[str, str]) -> dict[
     finally:
         chain.close()
     if not trial["ok"]:
-        raise ProviderError(f"Nothing was written: {trial.get('error')}", trial.get("nextStep", ""))
+        raise ProviderError(f"Nothing was written. {trial.get('error')}", trial.get("nextStep", ""))
     return trial

@@ -359,10 +359,10 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
     if candidate.age_basis == "off":
         return ScoreLine("age", "decay is off")
     days, multiplies = candidate.age_days, profile_named(trace.profile).age == "multiply"
-    # What age adds is a weight times what age leaves of 1.
-    most = trace.settings.number("recency.weight") * candidate.share
+    # What age adds is its weight, of that of all parts of the score, times what age leaves of 1.
+    most = f"{trace.settings.number('recency.weight'):g}/{1 / candidate.share:.10g}"
     left = float(decay_factor(np.array(np.nan if days is None else days), half_life))
-    weight = "" if multiplies else f"{left:.3f} {_weight(most)}  "
+    weight = "" if multiplies else f"{left:.3f} x {most}  "
     if days is None:
         how = "evergreen, never fades"
     elif days < 0:
@@ -402,10 +402,10 @@ def pipeline(trace: Trace) -> str:
 
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:
-    """Return `values` in hundredths that add up to those of the rounded `total`, by largest remainders."""
+    """Return `values` in hundredths that add up to those of the rounded `total`: what this adds, the largest get."""
     floors = [math.floor(100 * value) for value in values]
     missing = round(100 * total) - sum(floors)
-    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - 100 * values[at])
+    by_rest = sorted(range(len(values)), key=lambda at: (min(floors[at] - 100 * values[at], -0.5), -values[at]))
     for at in by_rest[: max(0, missing)]:
         floors[at] += 1
     return floors

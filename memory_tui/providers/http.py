@@ -308,7 +308,7 @@ class Http:
             return ProviderFailure(Cause.REFUSED, f"{self.label} cannot be asked: {why}")
         step = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in why else ""
         if "refused" in why and on_this_machine(self.host):
-            step = f"{self.label} does not run there. Start it, or correct the address (remote.baseUrl)."
+            step = "Start it, or correct the address (remote.baseUrl)."
         failure = ProviderFailure(Cause.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
         failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure

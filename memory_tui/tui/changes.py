@@ -233,7 +233,7 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
     back = "" if entry.undoes else " u takes it back."
-    first, paths = change.files[0], [file.path for file in change.files if file.after is not None]
+    first, paths = change.files[0], [file.path for file in change.files if entry.undoes or file.after is not None]
     notes, *more = paths or change.paths
     # Several may have changed because links follow.
     became = "gone" if first.after is None else "changed" if more or first.before is not None else "new"

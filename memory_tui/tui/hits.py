@@ -17,6 +17,7 @@ from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
+from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import (
     BelowMinScore,
     BeyondLimit,
@@ -43,8 +44,10 @@ OLDER = "older value · "
 """What leads the text of a row of which a newer line states another value."""
 LONGEST = 160
 """Characters of a row's text."""
-FEWEST, MOST = 6, 24
-"""Cells of the name of what a remedy has drop out."""
+FEWEST, MOST, TOP = 6, 24, 3
+"""Cells of the name of what a remedy has drop out, and how many of the first are told by their place."""
+UNSEEN = "Only the first {} of the first look get the second, which adds up to {}. "
+"""Why a passage has less than it may."""
 NOW = re.compile(r" \((?:now|was) [^)]*\)| instead of \d+")
 """What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
@@ -327,6 +330,8 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
     named = "is named by the question and " if row.hit.level else ""
     near = "; meaning gives most of its score" if row.sums[1].points > row.hit.score / 2 else ""
+    weight = row.hit.second.weight if row.hit.second and not row.hit.second.measures else 0.0
+    unseen = UNSEEN.format(CANDIDATES, figure(weight)) if weight > row.hit.score and not row.sent else ""
     match row.hit.verdict:
         case _ if row.fate:
             return row.fate
@@ -337,7 +342,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case Recalled(relaxed=True):
             reason = "Nothing is strong enough, so its words are enough. "
         case BeyondLimit(place=place, limit=limit):
-            reason = f"It is {ordinal(place)}, and the agent gets {limit}. "
+            reason = f"It is {ordinal(place)}{'' if unseen else f', and the agent gets {limit}'}. "
         case BelowMinScore(floor=floor):
             reason = f"It scores {under(row.hit.score, floor)}, and under {figure(floor)} is too weak. "
         case LoweredByDecay(floor=floor, age_days=days):
@@ -347,20 +352,15 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case _:
             reason = ""
     newer = f" {one_line(row.hit.newer)} states a newer value." if row.hit.newer else ""
-    return f"{reason}It {named}{_words_clause(row, spoken, trace)}{near}.{newer}"
+    return f"{reason}{unseen}It {named}{_words_clause(row, spoken, trace)}{near}.{newer}"
 
 
 def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
-    match row.hit.verdict:
-        case BelowMinScore(floor=floor) | LoweredByDecay(floor=floor):
-            return f"under {figure(floor)}{' by age' if isinstance(row.hit.verdict, LoweredByDecay) else ''}"
-        case DisplacedByMmr():
-            return "says the same"
-        case BeyondLimit(place=place, limit=limit):
-            return f"{ordinal(place)}, gets {limit}"
-        case _:
-            return "kept back"
+    verdict = row.hit.verdict
+    if isinstance(verdict, BelowMinScore | LoweredByDecay):
+        return f"under {figure(verdict.floor)}{' by age' * isinstance(verdict, LoweredByDecay)}"
+    return "kept back" if isinstance(verdict, Recalled) else as_notice(verdict).short
 
 
 def within(text: str, width: int, lines: int) -> Content:
@@ -489,17 +489,21 @@ class Remedy:
 
     text: str
     place: str
-    out: Sequence[str]
-    """The names of what drops out."""
+    out: Sequence[tuple[int, str]]
+    """The places, 0 for none, and the names of what drops out, the first first."""
     remedy: Change | Rephrased
 
     def effect(self, width: int) -> Content:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
-        drops = f"{len(self.out)} drop out" if self.out else "nothing else drops out"
+        best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
+        few = f"{len(self.out)} out{best and f', {best} too'}"
+        drops = few.replace("out", "drop out", 1) if self.out else "nothing else drops out"
         if len(self.out) == 1:
-            room = max(FEWEST, min(MOST, width - len(f"{self.place};  drops out")))
-            drops = f"{Content(self.out[0]).truncate(room, ellipsis=True)} drops out"
-        ways = [Content.styled(f"{self.place}; {words}", MUTED) for words in (drops, f"{len(self.out)} out")]
+            lead, end = (f"{best}, ", ", drops out") if best else ("", " drops out")
+            room = max(FEWEST, min(MOST, width - len(f"{self.place}; {lead}{end}")))
+            drops = f"{lead}{Content(self.out[0][1]).truncate(room, ellipsis=True)}{end}"
+            few = f"{best} drops out" if best else few
+        ways = [Content.styled(f"{self.place}; {words}", MUTED) for words in (drops, few)]
         ways *= isinstance(self.remedy, Change)
         return next((way for way in ways if way.cell_length <= width), Content.styled(self.place, MUTED))
 
@@ -516,14 +520,15 @@ def turns(change: Change) -> str:
 
 
 def remedies(
-    changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, str], most: int = 6
+    changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, tuple[int, str]], most: int = 6
 ) -> list[Remedy]:
     """Return the changes that have a passage sent, least harm first, then the questions that do."""
     result = []
     for change in changes[:most]:
-        out = [names.get(ref.rowid, one_line(ref.path)) for ref in change.drops_out]
+        out = sorted(names.get(ref.rowid, (0, one_line(ref.path))) for ref in change.drops_out)
         result.append(Remedy(turns(change), ordinal(change.place or 0), out, change))
     for question in questions:
-        words = f'"{question.word}" in the question' if question.word else f"without {quoted(question.left_out)}"
+        words = f'the word "{question.word}" in the question' if question.word else ""
+        words = words or f"leaving out {quoted(question.left_out)}"
         result.append(Remedy(one_line(words), ordinal(question.place), (), question))
     return result

@@ -17,13 +17,13 @@ NAMES: Mapping[str, str] = {
     FLOOR: "too weak under",
     DECAY: "age counts",
     HALF_LIFE: "half-life",
-    RESULTS: "gets",
+    RESULTS: "results",
     "query.hybrid.candidateMultiplier": "candidates",
     "query.hybrid.mmr.enabled": "variety",
     "query.hybrid.mmr.lambda": "score : variety",
     "query.hybrid.enabled": "words count",
-    "recency.weight": "a fresh note gains",
-    "dateBoost": "a named day gains",
+    "recency.weight": "age weighs",
+    "dateBoost": "a named day weighs",
     "secondStage.weight": "second look",
     "secondStage.neighbour": "beside a better one",
 }
@@ -45,10 +45,8 @@ def under(value: float, floor: float) -> str:
 
 def shown(key: str, value: Scalar) -> str:
     """Return the value of a knob: `.60 : .40`, `30 d`, `on`."""
-    if key == WEIGHT:
-        return f"{figure(1 - float(value))} : {figure(float(value))}"
-    if key == "query.hybrid.mmr.lambda":
-        return f"{figure(float(value))} : {figure(1 - float(value))}"
+    if key in (WEIGHT, "query.hybrid.mmr.lambda"):
+        return f"{figure(share(key, value))} : {figure(1 - share(key, value))}"
     if key == PROFILE:
         return profile_named(str(value)).title
     return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
@@ -84,9 +82,9 @@ def active(settings: Settings) -> list[str]:
 
 
 def stepped(settings: Settings, key: str, way: int, usable: Sequence[str]) -> Scalar:
-    """Return the value of a knob one step down (-1) or up (+1) on its own grid, as far as its scale goes.
+    """Return the value of a knob one step left (-1) or right (+1) on its own grid, as far as its scale goes.
 
-    Of profiles it is the next one of the `usable`.
+    Right is more of what its name says first. Of profiles it is the next one of the `usable`.
     """
     knob, value = BY_KEY[key], settings.values[key].value
     if key == PROFILE:
@@ -95,7 +93,8 @@ def stepped(settings: Settings, key: str, way: int, usable: Sequence[str]) -> Sc
         return way > 0
     # A ten thousandth of a step absorbs the error of decimal fractions.
     grid = float(value) / knob.step
-    target = (math.floor(grid + 1e-4) + 1 if way > 0 else math.ceil(grid - 1e-4) - 1) * knob.step
+    is_up = way > 0 if key != WEIGHT else way < 0
+    target = (math.floor(grid + 1e-4) + 1 if is_up else math.ceil(grid - 1e-4) - 1) * knob.step
     target = min(knob.high, max(knob.low, round(target, 6)))
     return target if isinstance(knob.default, float) else int(target)
 

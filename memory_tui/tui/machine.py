@@ -30,9 +30,8 @@ def rows(memories: Sequence[Memory], here: Path | None = None, decisions: int | 
         yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
         yield from (Fact(one_line(finding), "", WARN, indent=2) for finding in memory.findings)
         if memory.moved_to is not None and not is_here:
-            yield Fact(
-                one_line(f"Bring it to {memory.moved_to}"), f"move:{number}", indent=2, does="enter shows the move"
-            )
+            words = one_line(f"Bring it to {memory.moved_to}")
+            yield Fact(words, f"move:{number}", indent=2, does="enter shows the move")
     if not memories:
         yield Fact("No agent has a memory on this machine.", style=MUTED)
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets.option_list import Option
 
-from memory_tui.config.config_patch import Patch, summary
+from memory_tui.config.config_patch import Patch
 from memory_tui.config.settings import BY_KEY, Settings
 from memory_tui.explain.counterfactuals import WEIGHT
 from memory_tui.formatting import one_line, plural, safe
@@ -42,7 +42,7 @@ class Knobs(Rows):
 
     @dataclass
     class Stepped(Message):
-        """A knob is to be turned one step down (-1) or up (+1)."""
+        """A knob is to be turned one step left (-1) or right (+1)."""
 
         key: str
         way: int
@@ -91,7 +91,8 @@ def detail(key: str, settings: Settings, width: int) -> Content:
 def difference(patch: Patch) -> Content:
     """Return what writing a ranking does: the values in words, what has no place there, and the lines of the file."""
     pieces = [(f"Into {safe(str(patch.target))}:\n", "bold")]
-    pieces += [(f"  {summary(change)}   at {safe(change.place)}\n", "") for change in patch.changes]
+    turned = [each for each in patch.changes if each.key in knobs.NAMES]
+    pieces += [(f"  {knobs.turn(c.key, c.after, c.before)}   at {safe(c.place)}\n", "") for c in turned]
     pieces += [(f"  not written: {key}: {one_line(reason)}.\n", "$warning") for key, reason in patch.left]
     pieces += [(f"{one_line(note)}\n", MUTED) for note in patch.notes]
     return Content.assemble(*pieces, "\n", coloured(patch.diff().splitlines()))
@@ -129,4 +130,4 @@ def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[st
         yield f"too weak under {figure(floor) if floor else '0'}"
     if knobs.HALF_LIFE in keys:
         yield f"half-life {settings.whole(knobs.HALF_LIFE)} d"
-    yield f"gets {settings.whole(knobs.RESULTS)}"
+    yield f"{settings.whole(knobs.RESULTS)} results"

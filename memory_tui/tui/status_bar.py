@@ -45,6 +45,7 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
     state = one_line(session.progress or ("read-only" if current and session.read_only else state))
     current = current or bool(session.progress)
     if narrow or len(maker) + len(state) > LAMP - 4:
+        state = state.partition(" of ")[0] if narrow else state
         return Content.assemble(("● ", "$success") if current else ("▲ ", "$warning"), state)
     return Content.assemble(
         ("● ", "$success") if fine else ("▲ ", "$warning"), maker, "  ", (state, "" if current else "$warning")

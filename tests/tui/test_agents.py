@@ -95,6 +95,8 @@ def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):
         (home / ".claude.json").write_text("{}")
         window.press("i").until(lambda: "no longer connected" in window.text)
         assert ".claude.json lost" in window.text
+        rows = window.press("colon", *"agents asked", "enter").app.query_one("#agents-list", Facts)
+        window.until(lambda: rows.fact.words.startswith("No question is logged yet."))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
+from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import BelowMinScore, ChunkRef, DisplacedByMmr
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
@@ -57,6 +58,7 @@ def test_figures_add_up_exactly_and_each_is_next_to_its_value(values):
     units = wording.hundredths(values, sum(values))
     assert sum(units) == round(sum(values) * 100)
     assert all(abs(unit - value * 100) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
+    assert wording.hundredths([0.2024, 0.3024, 0.1525], 0.6573) == [20, 31, 15], "the largest gets what is over"
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
@@ -286,20 +288,28 @@ def test_where_no_word_is_in_any_note_the_line_above_says_that_first(engine):
 
 
 def test_a_remedy_names_what_a_knob_is_at_and_why_a_raised_gate_helps():
-    assert knobs.turn("recency.weight", 0.07, 0.02) == "a fresh note gains .07 (now .02)"
+    assert knobs.turn("recency.weight", 0.07, 0.02) == "age weighs .07 (now .02)"
     assert knobs.turn(WEIGHT, 0.3, 0.4) == "words : meaning .70 : .30 (now .60 : .40)"
     assert knobs.turn(knobs.FLOOR, 0.2, 0.35) == "too weak under .20 (now .35)"
     assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), so weaker ones drop out"
 
 
 def test_every_verdict_has_a_reason(engine, evidence):
+    unseen = 0
     for changes in ({}, {"query.minScore": 0.9}, {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.1}):
         settings = engine.plan.settings.update(changes, "test")
         trace = engine.search.rank(evidence, settings)
         for row in hits.rows(evidence, trace, 60):
             text = hits.verdict(row, trace, spoken(evidence, trace, row))
             assert text.startswith("It has") == row.sent
-            assert row.sent or (len(text.split(". ")) == 2 and hits.short_reason(row) != "kept back")
+            second = row.hit.second
+            is_unseen = second is not None and not second.measures and second.weight > row.hit.score and not row.sent
+            assert (
+                f"the first {CANDIDATES} of the first look get the second, which adds up to .69" in text
+            ) == is_unseen
+            assert row.sent or (len(text.split(". ")) == 2 + is_unseen and hits.short_reason(row) != "kept back")
+            unseen += is_unseen and not changes
+    assert unseen
 
 
 @pytest.mark.parametrize("width", [56, 77, 58])
@@ -363,6 +373,9 @@ def test_the_whole_sum_leads_to_the_numbers_of_the_pane(engine, evidence, profil
                 assert eval(made.replace(" x ", "*")) == pytest.approx(float(total), abs=0.001)
                 assert all(float(each) == 0 or f"0{each}" in steps for each in re.findall(r"(\.\d+) x", made)[:1])
         assert f" {knobs.figure(row.hit.score)} " in lines[len(row.sums)]
+        for gain, left, weight, of in re.findall(r"age +\+ (\S+) +(\S+) x (\S+)/(\S+)", steps):
+            assert float(left) * float(weight) / float(of) == pytest.approx(float(gain), abs=0.0006)
+            assert (float(weight), float(of)) == (0.02, 1.02), "the knob says .02, too"
 
 
 def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
@@ -370,7 +383,7 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
     at = row_of(evidence, miss.hit.chunk.rowid)
     assert at is not None
     found = flips(evidence, engine.plan.settings, at, engine.plan.with_profile)
-    names = {row.hit.chunk.rowid: row.name for row in rows}
+    names = {row.hit.chunk.rowid: (row.place, row.name) for row in rows}
     remedies = hits.remedies([*found.singles, *found.sets], (), names)
     assert remedies[0].text == "7 results instead of 6"
     for remedy in remedies:
@@ -380,11 +393,20 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         assert remedy.place == ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th"][sent.index(miss.hit.chunk.rowid)]
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
         assert ("nothing else drops out" in remedy.effect(99).plain) == (not gone)
-        assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect(99).plain
+        assert len(gone) != 1 or names[gone.pop()][1][:10] in remedy.effect(99).plain
         for width in (*range(24, 54), 54, 77):
             line = remedy.drawn(width).plain
             assert len(line) == width
-            assert re.search(rf" {remedy.place}(; (nothing else drops|.+ drops?|\d+)( out))?$", line), "no end is cut"
+            assert re.search(
+                rf" {remedy.place}(; (nothing else drops|.+ drops?|(the )?\d+(st|nd|rd)?)( out)(, the \d.. too)?)?$",
+                line,
+            ), "no end is cut"
+    for out, effect in (
+        ([(2, "7 Feb Flush")], "6th; the 2nd, 7 Feb Flush, drops out"),
+        ([(0, "people"), (2, "7 Feb Flush"), (3, "MEMORY")], "6th; 3 drop out, the 2nd too"),
+        ([(4, "people"), (5, "MEMORY")], "6th; 2 drop out"),
+    ):
+        assert dataclasses.replace(remedies[0], out=out, place="6th").effect(99).plain == effect
     # One that sends the passage without the line asked about is none.
     settings, without = engine.plan.settings.update({"query.maxCharacters": 900}, "test"), 0
     for hit in trace.lost[:4]:
@@ -423,6 +445,7 @@ def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):
         up = knobs.stepped(settings, key, 1, [*PROFILES])
         if isinstance(value, bool | str):
             continue
+        assert knobs.share(key, up) >= knobs.share(key, value), "right moves the dot to the right"
         back = knobs.stepped(knobs.with_value(settings, key, up), key, -1, [])
         assert back == value or up == value or value % 5
         for _ in range(800):
@@ -441,7 +464,7 @@ def test_words_and_meaning_are_one_knob(engine):
     assert knobs.shown(WEIGHT, 0.45) == ".55 : .45"
 
 
-@pytest.mark.parametrize(("width", "numbers"), [(80, "words weigh .60"), (120, "half-life 30 d"), (60, "gets 6")])
+@pytest.mark.parametrize(("width", "numbers"), [(80, "words weigh .60"), (120, "half-life 30 d"), (60, "6 results")])
 def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, numbers):
     opened = engine.plan.settings
     line = ranking.line(opened, opened, width)
@@ -456,9 +479,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
     turned = {WEIGHT: 0.7, knobs.FLOOR: 0.5, knobs.RESULTS: 4, "recency.weight": 0.07}
     tried = ranking.line(opened.update(turned, "test"), opened, width)
     assert "…" not in tried.plain
-    assert {60: " and 3 more ", 80: "too weak under .50 and 2 more "}.get(
-        width, " a fresh note gains .07 "
-    ) in tried.plain
+    assert {60: " and 3 more ", 80: "too weak under .50 and 2 more "}.get(width, " age weighs .07 ") in tried.plain
     release = engine.plan.with_profile("openclaw-2026.3").update(turned, "test")
     assert "…" not in ranking.line(release, opened, width).plain
     raised = ranking.line(knobs.with_value(opened, knobs.FLOOR, 0.5), opened, width)

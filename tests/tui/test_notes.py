@@ -226,12 +226,16 @@ def test_promoting_is_shown_made_and_taken_back_by_one_key(screen, workspace):
 
 def test_lines_of_the_curated_note_move_to_another(screen, workspace):
     words = (workspace / "MEMORY.md").read_text().split("\n")[6]
-    read(screen, "MEMORY.md", 7).press("p")
+    read(screen.resize(*TINY), "MEMORY.md", 7).press("p")
     assert "Move these lines to which note?" in screen.text
-    screen.press("enter").type("The cellar").press("enter", "y")
+    screen.press("enter").type("The cellar").press("enter")
+    assert "y yes   n no" in screen.text
+    screen.press("y")
     screen.until((workspace / "memory/the-cellar.md").exists).settle()
     assert words in (workspace / "memory/the-cellar.md").read_text()
     assert words not in (workspace / "MEMORY.md").read_text()
+    screen.press("u").until(lambda: words in (workspace / "MEMORY.md").read_text()).settle()
+    assert screen.notices[-1] == "You took back the change of 2 notes."
 
 
 def test_a_newer_line_overtakes_the_one_under_the_cursor(screen, workspace):

@@ -182,17 +182,18 @@ def test_an_index_made_anew_under_the_screen_is_asked_again(reader):
     reader.press("u")
 
 
-def test_a_remedy_is_tried_and_taken_back(reader):
-    reader.ask()
-    before = listed(reader)
+def test_a_remedy_is_tried_and_taken_back(screen):
+    screen.ask()
+    before = listed(screen)
     # In one go: enter waits for what it is to try.
-    reader.burst("right_square_bracket", "enter")
-    assert view(reader.settle()).row.sent
-    assert "tried" in level(reader)
-    assert reader.app.session.tried
-    reader.press("u")
-    assert listed(reader) == before
-    assert not reader.app.session.tried
+    screen.burst("right_square_bracket", "enter")
+    assert view(screen.settle()).row.sent
+    assert "tried" in level(screen)
+    assert screen.notices[-1].startswith("You try 7 results")
+    assert screen.app.session.tried
+    screen.press("u")
+    assert listed(screen) == before
+    assert not screen.app.session.tried
 
 
 def test_a_word_more_is_a_remedy_too(reader):
@@ -201,6 +202,8 @@ def test_a_word_more_is_a_remedy_too(reader):
     assert remedy.text.endswith("in the question")
     reader.press("enter")
     assert reader.app.query_one("#query", Input).value.startswith(f"{QUESTION} ")
+    assert reader.notices[-1] == f"You try {remedy.text}. u takes it back."
+    assert remedy.text.startswith('the word "')
     reader.press("u")
     assert reader.app.query_one("#query", Input).value == QUESTION
 
@@ -276,7 +279,9 @@ def test_a_knob_moves_the_list_and_says_what_steps_do(reader):
     assert listed(reader) == before
     reader.resize(*SMALL).press("end", "t", "right")
     assert view(reader).hits.scroll_offset.y == 0
-    reader.press("u", "escape").resize(*LARGE)
+    reader.press("u", "escape")
+    assert any(line.startswith("▌") for line in reader.lines), "the row that is explained is in sight again"
+    reader.resize(*LARGE)
 
 
 def test_presses_of_one_knob_are_taken_back_as_one(reader):
@@ -286,6 +291,7 @@ def test_presses_of_one_knob_are_taken_back_as_one(reader):
     reader.press("u")
     assert [settings.values for settings in reader.app.session.tried] == turned[:1]
     reader.press("right", "u", "u")
+    assert reader.notices[-1] == "You took back the turn of “words : meaning”."
     assert not reader.app.session.tried
     assert not reader.press("right", "left").app.session.tried, "it is back where it was"
     reader.press("escape")
@@ -314,7 +320,10 @@ def test_a_ranking_is_written_after_its_difference_and_taken_back(screen):
     screen.ask().press("d")
     assert "configured one" in screen.notices[-1]
     screen.press("t", "down", "right", "d")
+    assert "words : meaning .65 : .35 (now .60 : .40)   at " in screen.text
     assert "textWeight" in screen.text
+    screen.press("escape", *["down"] * 4, "right", "d")
+    assert "7 results instead of 6   at " in screen.text
     screen.press("y")
     assert "textWeight" in own_path().read_text("utf-8")
     screen.press("u")
@@ -446,7 +455,7 @@ def test_a_question_that_is_asked_again_begins_with_its_first_passage(reader):
 
 
 def test_a_passage_that_a_knob_takes_from_the_list_leaves_the_cursor_on_the_first(reader):
-    reader.ask().press("end", "up", "t", "home", "down", *["left"] * 9)
+    reader.ask().press("end", "up", "t", "home", "down", *["right"] * 9)
     assert view(reader).row.place == 1
     assert any("left the list by this ranking" in notice for notice in reader.notices)
     reader.press("u", "escape")

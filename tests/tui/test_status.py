@@ -1,6 +1,7 @@
 """View 3: the lamps and what stands behind them, live; providers are approved and set up; pages about the index."""
 
 import asyncio
+import dataclasses
 import itertools
 import json
 import shutil
@@ -16,6 +17,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
+from memory_tui.tui import status_bar
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
@@ -74,6 +76,8 @@ def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_befo
     assert any(fact.key == "shrink" for fact in behind_freshness(vanished))
     gone = replace(vanished, roots=(RootState(".", "/notes", "gone", "/notes is gone."),))
     assert up_to_date(session(gone), gone).words == "/notes is gone."
+    busy = dataclasses.replace(session(status), progress="indexing 64 of 137")
+    assert status_bar.lamp(busy, narrow=True).plain == "● indexing 64", "the first line has 17 cells there"
 
 
 def test_what_is_left_out_is_one_row_a_reason(status):
@@ -275,6 +279,7 @@ def test_a_provider_that_is_down_says_so_and_nothing_is_written(window, play):
     with refusing() as address:
         filled(window, f"{address}/v1")
     assert "cannot be reached" in window.text
+    assert "Start it, or correct the address." in " ".join(window.text.replace("│", "").split())
     play.usual = refuses(401, {"error": {"message": "Incorrect API key"}})
     window.press("escape")
     filled(window, f"{play.url}/v1")

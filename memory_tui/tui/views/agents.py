@@ -107,7 +107,7 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
                 yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
     yield from map(Fact, agent_turns.by_note(sessions))
     if not sessions:
-        yield Fact("No transcript of the last seven days uses this memory. Asked counts the log instead.", style=MUTED)
+        yield Fact("No transcript of seven days uses this memory; “What agents asked” counts the log.", style=MUTED)
     yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
 
 
@@ -180,11 +180,11 @@ class AgentsView(View):
             rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
         else:
             engine = self.session.engine
-            logged = questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)
+            logged = [*questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)]
             rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
-            if self.session.to_asked and self.logged.entries:
-                self.session.to_asked = False
-                rows.highlighted = rows.position(question(self.logged.entries[-1]).key)
+            if self.session.to_asked:
+                # Below their heading, if there are any.
+                self.session.to_asked, rows.highlighted = False, len(rows.facts) - max(1, len(logged) - 1)
 
     # --- acting ----------------------------------------------------------------------------------------------------
 

@@ -136,10 +136,8 @@ def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
     reason += f"{authors.sentence(entry.author) if entry.kind == OTHERS else 'By you, with memory-tui.'}\n"
-    head = Content.assemble(
-        (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
-    )
-    return Content("").join([head, difference(engine.notes.curator.journal.change_of(entry), width)])
+    title, said = (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
+    return Content.assemble(title, said, difference(engine.notes.curator.journal.change_of(entry), width))
 
 
 _MOST_OFFERED = 20
@@ -286,12 +284,10 @@ class HistoryView(View):
         if isinstance(self.entry, Run):
             self.opened ^= {key_of(self.entry)}
             self.show_rows()
-            return
-        if event.option_id == _OLDER:
+        elif event.option_id == _OLDER:
             self.most *= 4
             self.gather()
-            return
-        if self.entry is not None:
+        elif self.entry is not None:
             await changes.ahead(self, self.open_page(self.entry))
 
     async def open_page(self, entry: JournalEntry) -> None:

@@ -669,7 +669,7 @@ class SearchView(View):
         result = that_send(result, answer.evidence, line := self.line_of(row))
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
         changes = [change for change in (*result.singles, *result.sets) if change.place]
-        names = {each.hit.chunk.rowid: each.name for each in answer.rows}
+        names = {each.hit.chunk.rowid: (each.place, each.name) for each in answer.rows}
         without = f"{hits.turns(result.without)} would send it, but not its line {line}." if result.without else ""
         tell = partial(self.explained, rowid, answer.trace, without)
         local = not self._asks_elsewhere(engine)
@@ -725,7 +725,7 @@ class SearchView(View):
             place = Place(row.hit.chunk.path, self.line_of(row), "")
             self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
             self.put(remedy.remedy.query, place)
-            self.notify(f"Your question is another one: {remedy.text}. u takes it back.", markup=False)
+            self.notify(f"You try {remedy.text}. u takes it back.", markup=False)
         self.action_back()
 
     def put(self, query: str, place: Place | None = None) -> None:
@@ -784,11 +784,11 @@ class SearchView(View):
         # Of a knob that is back where it was nothing is to be taken back.
         if self.session.settings is None or not knobs.same(settings, self.session.settings):
             self.session.tried.append(settings)
-            self.steps.append((words or knobs.NAMES[knob], self.untry))
+            self.steps.append((words or f"the turn of “{knobs.NAMES[knob]}”", self.untry))
             self.turned = knob, len(self.steps)
         self.rerank()
         if words:
-            self.notify(f"The ranking has {words} now. u takes it back.", markup=False)
+            self.notify(f"You try {words}. u takes it back.", markup=False)
 
     def untry(self) -> None:
         """Take back the last ranking."""
@@ -966,6 +966,7 @@ class SearchView(View):
         self.armed = None
         self.why.remove_class("-turning", "-sum")
         self.moved()
+        self.call_after_refresh(self.hits.scroll_to_highlight)
         self.screen.set_focus(self.hits)
 
     def action_copy(self, text: bool) -> None:

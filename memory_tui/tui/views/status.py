@@ -326,7 +326,7 @@ class SetUp(Dialog[ProviderSetup]):
     def tested(self, outcome: ProviderSetup | MemoryTuiError) -> None:
         """Hand on what answered; say why something did not, and leave the form as it is."""
         if isinstance(outcome, MemoryTuiError):
-            self.say(f"{outcome.message} {outcome.next_step}", "$error")
+            self.say(f"{outcome.message} {outcome.next_step}".replace(" (remote.baseUrl)", ""), "$error")
         else:
             self.dismiss(outcome)
 
