@@ -218,7 +218,7 @@ class MemoryApp(App[int]):
         """Say nothing again while it stands, as a key that is held down would."""
         new, last = event.notification, self.said
         # Textual keeps a line for each that went.
-        for holder in self.screen.query("ToastHolder:empty"):
+        for holder in self.query("ToastHolder:empty"):
             holder.display = not holder.is_mounted
         if last is not None and last.message == new.message and not last.has_expired:
             event.prevent_default()

@@ -182,18 +182,18 @@ def test_an_index_made_anew_under_the_screen_is_asked_again(reader):
     reader.press("u")
 
 
-def test_a_remedy_is_tried_and_taken_back(screen):
-    screen.ask()
-    before = listed(screen)
+def test_a_remedy_is_tried_and_taken_back(reader):
+    reader.ask()
+    before = listed(reader)
     # In one go: enter waits for what it is to try.
-    screen.burst("right_square_bracket", "enter")
-    assert view(screen.settle()).row.sent
-    assert "tried" in level(screen)
-    assert screen.notices[-1].startswith("You try 7 results")
-    assert screen.app.session.tried
-    screen.press("u")
-    assert listed(screen) == before
-    assert not screen.app.session.tried
+    reader.burst("right_square_bracket", "enter")
+    assert view(reader.settle()).row.sent
+    assert "tried" in level(reader)
+    assert reader.notices[-1].startswith("You try 7 results")
+    assert reader.app.session.tried
+    reader.press("u")
+    assert listed(reader) == before
+    assert not reader.app.session.tried
 
 
 def test_a_word_more_is_a_remedy_too(reader):

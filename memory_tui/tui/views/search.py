@@ -643,7 +643,6 @@ class SearchView(View):
         if row is self.solved[0]:
             self.show_remedies(*self.solved[1:])
         elif not row.sent:
-            self.query_one(Remedies).known.clear()
             self.show_remedies([], "looking for what would have it sent ...")
 
     def rested(self) -> None:
@@ -694,15 +693,17 @@ class SearchView(View):
             none = "" if remedies else none if is_last else "looking for a word to add ..."
             self.solved = row if is_last else None, remedies, f"{without} {none}".strip()
             self.show_remedies(*self.solved[1:])
-            if remedies or is_last:
-                self.query_one(Remedies).known.set()
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
         """List remedies, and below them a sentence, or in their place."""
         self.remedies, rows = remedies, self.query_one(Remedies)
         width = rows.scrollable_content_region.width
+        rows.known.clear()
+        # Where the pane has just been shown they are drawn a moment later.
+        if width and (remedies or self.solved[0] is self.row):
+            rows.known.set()
         self.entitle_remedies()
-        options = [Option(each.drawn(width), id=each.text) for each in remedies] if width > 0 else []
+        options = [Option(each.drawn(width), id=each.text) for each in remedies if width]
         rows.refill([*options, *([Option(Content.styled(f" {otherwise}", MUTED), disabled=True)] if otherwise else [])])
 
     def entitle_remedies(self) -> None:
