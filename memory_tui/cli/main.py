@@ -157,7 +157,11 @@ def open_app(args: argparse.Namespace) -> int:
 def show_app(
     options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, demo: bool = False
 ) -> int:
-    """Show the app in this terminal, on `folder` where that is not empty. Raises what opening it raises."""
+    """Show the app in this terminal. Raises what opening it raises.
+
+    The workspace is what `options` say. Where the command line named an existing `folder`, they are read by the app,
+    which shows meanwhile; else here, where a person may be asked for one.
+    """
     # Textual is heavy, and no other command needs it.
     from memory_tui.tui.run import is_served, run
 

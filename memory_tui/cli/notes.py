@@ -410,7 +410,10 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
 
 
 def _time(words: str, who: str = "--before takes a time or a change") -> float:
-    """Return a time that a person writes, by the clock of this machine. Raises SettingError."""
+    """Return a time that a person writes, by the clock of this machine. Raises SettingError, which `who` begins.
+
+    Where it ends with "a change", the next step names the number of one as well.
+    """
     if span := _SPAN.fullmatch(words):
         return time.time() - int(span[1]) * _SECONDS[span[2]]
     try:

@@ -1,6 +1,7 @@
 """A configuration as frozen values, each with the place it comes from; secrets are looked up where they are named.
 
-Which release of OpenClaw is meant is told by its installed program, else by what its files look like.
+Which release of OpenClaw is meant is told by its installed program, else by what its files look like. The knobs and
+their defaults stand in `settings.py`.
 """
 
 from __future__ import annotations

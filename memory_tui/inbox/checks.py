@@ -582,7 +582,11 @@ def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Cha
 
 
 def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
-    """Return what `action` does to the lines at `spots`, of which `twins` say the same. Raises EditRefused."""
+    """Return what `action` does to the lines at `spots`, of which `twins` say the same. Raises EditRefused.
+
+    Of one line "merge" keeps its twin, and "merge other" the line itself; of several lines all go, since what they
+    repeat stays.
+    """
     planner = curator.plan
     if action == "mask":
         return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))

@@ -64,6 +64,7 @@ KEYWORDS_ONLY = Identity("none", "fts-only", fingerprint(provider="none", model=
 
 SCHEMA_VERSION = 13
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
+# `chunks_vec` is made in `index_write.py`: its columns are as long as the vectors of the model.
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE files(

@@ -572,7 +572,8 @@ class _Pass:
             report.removed += 0 if self._rebuilding else len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        # Of a disk that went away while it was read, the notes are known and the device is another one by now.
+        # Devices are kept only where they were the same before and after the scan: a disk that went away meanwhile
+        # would be taken for how things are from now on.
         if scan.devices == now != before and not self.vanished.retained:
             index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
 

@@ -909,7 +909,10 @@ def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading
 
 
 def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: bool) -> _Reading:
-    """Return `left` with what follows it: "to" another span, or what changes a span from behind."""
+    """Return `left` with what follows it: "to" another span, or what changes a span from behind.
+
+    A span after "to" is read as if "in" stood before it: that token is put there, and taken off each length.
+    """
     line = "".join(token.kind for token in tokens)
     between = _compiled("[tup&] i*").match(line, left.length)
     right = _read([Token("i"), *tokens[between.end() :]], today, ends=False) if between else None

@@ -740,7 +740,11 @@ _Pool = tuple[str, trace.Mode, int, bool]
 def _orders(
     table: Table, scored: Table, rules: Sequence[Rules], gate: Gate, alike: Likeness | None
 ) -> Iterator[list[int]]:
-    """Yield the candidates over the gate in their order, by each of `rules`; with MMR as many as are recalled."""
+    """Yield the candidates over the gate in their order, by each of `rules`.
+
+    With MMR they are as many as are recalled, since each further one costs a look at all before it. Under OpenClaw
+    2026.9 those that the gate rescued come last, without what repeats one that passed.
+    """
     lead = leads(scored["part"], scored["score"], gate.passed)
     whole: list[int] = []
     for at, (rule, passed, rescued) in enumerate(zip(rules, gate.passed, gate.rescued, strict=True)):
@@ -751,7 +755,7 @@ def _orders(
         if not rule.profile.exact_paths:
             yield list(islice((item for item in order if passed[item]), rule.results if rule.mmr else None))
             continue
-        # No knob of this profile changes a score, and so none the order.
+        # No knob of this profile changes a score, so the order of the first of `rules` is that of all.
         whole = whole or list(order)
         added = without_repeats(whole, table, passed, rescued) if rescued.any() else rescued
         yield [item for item in whole if passed[item]] + [item for item in whole if added[item]]

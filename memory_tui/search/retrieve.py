@@ -382,9 +382,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _said_again(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Callable[[Rows], list[str]]) -> set[str]:
-    """Return the lines that several notes of the `first` matches say word for word.
+    """Return the lines that several notes of the `first` matches say word for word, so that such copies are one hit.
 
-    Each holds most of what any line holds of the question, by the `idf` of its stems.
+    Each holds most of what any line holds of the question, by the `idf` of its stems. Headings repeat by nature.
     """
     # Neighbours in a note have lines in common.
     by_file: defaultdict[int, set[str]] = defaultdict(set)

@@ -520,7 +520,7 @@ class SearchView(View):
             self.draw_ranking()
 
     def level(self, answer: Answered) -> Content:
-        """Return the line above the list."""
+        """Return how well the notes answer and by which ranking, after the state of a shared index."""
         if answer.qmd is not None:
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
         settings, standing = answer.request.settings, answer.request.standing
