@@ -113,7 +113,7 @@ OWN_KNOBS: tuple[Knob, ...] = (
 )
 """Knobs that OpenClaw does not have."""
 HELP: Mapping[str, str] = {
-    "query.hybrid.vectorWeight": "share of meaning (cosine) in the score",
+    "query.hybrid.vectorWeight": "share of meaning (cosine) in the score; words have the rest",
     "query.hybrid.textWeight": "share of words (bm25) in the score",
     "query.minScore": "hits that score less are not recalled",
     "query.hybrid.temporalDecay.enabled": "let the score of dated notes fade with age",

@@ -408,5 +408,5 @@ def test_an_age_is_never_shown_below_nothing(tmp_path, notes):
         trace = engine.search.search("omada router")
         one = next(one for one in [*trace.recalled, *trace.lost] if one.chunk.path == FUTURE)
         detail = next(line.detail for line in explain(one, trace) if line.label == "recency")
-    assert detail.startswith("1.000 x 0.0196  dated 63,1")
+    assert detail.startswith("1.000 x 0.02/1.02  dated 63,1")
     assert " d ahead, so not aged" in detail
