@@ -207,9 +207,10 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
 def _answer_level(level: str, part: str, held: float, share: float, needs: float) -> str:
     phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
     phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
-    less = f", which distance in meaning lowers to {share:.0%}" * (round(held - share, 2) > 0)
-    needs_words = f"; from {needs:.0%} on it counts as found" * (level != "found")
-    return f"{phrase}: the best lines match {held:.0%} of the question's words by weight{less}{needs_words}."
+    less = f", which distance in meaning lowers to {int(share * 100)}%" * (round(held - share, 2) > 0)
+    # Rounded away from each other, since what is under the bound must not read as it.
+    needs_words = f"; from {needs + 0.0049:.0%} on it counts as found" * (level != "found")
+    return f"{phrase}: by words and like words the best lines match {held:.0%} of the question{less}{needs_words}."
 
 
 # --- sentences that depend on more than their fields' values --------------------------------------------------------

@@ -276,7 +276,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     if level and not in_part and (kind != "found" or round(level.signals.held, 2) < 1):
         # Where words alone would do, meaning lowered the level.
         is_far = kind != "found" and level.signals.held >= level.doubt_below and not limits
-        held = f"words match {level.signals.held:.0%} by weight{', far in meaning' * is_far}"
+        held = f"words and like words match {level.signals.held:.0%}{', far in meaning' * is_far}"
         kind = "by weight" if kind == "found" else kind
     mark, style, long, short = LEVELS.get(kind, ("", "", "", ""))
     head = f"{mark} {long if wide else short}".strip()

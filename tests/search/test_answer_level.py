@@ -45,7 +45,7 @@ def test_a_window_far_in_meaning_holds_less_as_far_as_the_table_knows_the_words(
 def test_the_sentence_says_what_is_held():
     doubtful = level_of(AnswerSignals(0.5, 0.5, 0.0, 0.2), BOUNDS)
     assert doubtful.sentence.startswith("Nearby only")
-    assert "50% of the question's words by weight, which distance in meaning lowers to 30%" in doubtful.sentence
+    assert "match 50% of the question, which distance in meaning lowers to 30%" in doubtful.sentence
     assert all(figure in doubtful.explanation for figure in ("0.300", "0.500", "0.200"))
     assert "cosine" not in level_of(AnswerSignals(0.25, 0.5, 0.0, None), BOUNDS).explanation
 

@@ -240,11 +240,11 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
     assert trace.level is not None
     line = hits.level_line(replace(trace, level=replace(trace.level, level="nearby only")), 120).plain
     assert line.startswith(" ? Perhaps not answered: ")
-    assert "words match 0% by weight, by meaning only" in line
+    assert "words and like words match 0%, by meaning only" in line
     trace = engine.search.search("what nuts may theo not eat pistachio")
     assert trace.level is not None
     assert trace.level.in_part == "", "what is lacking weighs little"
-    held = f"words match {trace.level.signals.held:.0%} by weight"
+    held = f"words and like words match {trace.level.signals.held:.0%}"
     assert hits.level_line(trace, 120).plain.startswith(f" ✓ Found: {held}. ")
     doubted = replace(trace, level=replace(trace.level, level="nearby only"))
     assert hits.level_line(doubted, 120).plain.startswith(f" ? Perhaps not answered: {held}, far in meaning. ")
