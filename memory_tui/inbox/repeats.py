@@ -55,7 +55,7 @@ _ENTRY = re.compile(r"#{1,6} .*?(?:(?<!\d)(?:19|20)\d\d[-/.年]\d|(?<!\d)\d{1,2}
 """A heading with a day or a time, as logs have them."""
 
 DAYS = "lines that logs say again"
-PROMOTED = "lines of a log that a lasting note says, too"
+PROMOTED = "lines that a log and a lasting note say"
 FIELDS = "fields of records"
 TEMPLATE = "lines of a template"
 HOST = "lines that a host or a hook wrote"

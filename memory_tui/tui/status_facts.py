@@ -163,7 +163,7 @@ def left_out(status: Status, others: int) -> Fact:
         (len(status.freshness.left_out), "by a rule"),
     ]
     words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
-    words += f"; {plural(others, 'other file')} not read as memory" if others else ""
+    words += f"; {plural(others, 'other Markdown file')} not read as memory" if others else ""
     mark = WARN if status.withheld or status.refused or status.in_part else GOOD
     return Fact(words, "lamp:left", mark, "left out", style="bold")
 

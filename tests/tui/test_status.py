@@ -86,7 +86,7 @@ def test_what_is_left_out_is_one_row_a_reason(status):
     assert "memory/a.md:3-5  withheld: looks like a secret (a password)" in said
     assert next(behind_left_out(held, 0)).mark == WARN
     assert any("1 not sent" in fact.words for fact in statements(session(held), ()))
-    assert "no note; 20 other files not read as memory" in words(statements(session(status), (), others=20))
+    assert "no note; 20 other Markdown files not read as memory" in words(statements(session(status), (), others=20))
     assert not any("not read as memory" in said for said in words(statements(session(status), ["lamp:left"])))
 
 

@@ -793,8 +793,7 @@ class SearchView(View):
 
     def untry(self) -> None:
         """Take back the last ranking."""
-        if self.session.tried:
-            self.session.tried.pop()
+        del self.session.tried[-1:]
         self.rerank()
 
     @property
@@ -891,7 +890,7 @@ class SearchView(View):
             self.try_settings(then, "the knobs of then")
 
     def undo(self) -> bool:
-        """Take back the last thing tried; else how a question was read."""
+        """Take back the last thing tried; else how a question was read, and that again."""
         self.turned = "", 0
         if self.steps:
             words, step = self.steps.pop()
@@ -900,10 +899,11 @@ class SearchView(View):
                 self.notify(f"You took back {words}.", markup=False)
             return step is not None
         answer = self.answer
-        if answer is not None and answer.trace.plan.readings and not answer.request.as_written:
-            self.as_written = answer.trace.query
+        if answer is not None and (answer.trace.plan.readings or answer.request.as_written):
+            self.as_written = "" if answer.request.as_written else answer.trace.query
             self.ask()
-            self.notify("Every word is searched as it is written.", markup=False)
+            how = "searched as it is written. u reads it as before" if self.as_written else "read as before"
+            self.notify(f"Every word is {how}.", markup=False)
             return True
         return False
 
