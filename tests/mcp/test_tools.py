@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+from collections import Counter
 from contextlib import ExitStack
 
 import jsonschema
@@ -61,13 +62,16 @@ def test_an_agent_gets_passages_within_its_budget(engine, workspace):
     for most in (900, 9000):
         found = search(engine, query="line of the long note", maxCharacters=most, nearest=True)["results"]
         assert 0 < sum(len(hit["snippet"]) for hit in found) <= most
+    trace, _ = engine.search.ranked("line of the long note", engine.plan.settings)
+    deciding = Counter((hit.chunk.path, hit.line) for hit in trace.recalled)
     cited: set[tuple[str, int]] = set()
     for hit in found:
         lines = (workspace / hit["path"]).read_text().split("\n")
         assert "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]]) == hit["snippet"]
-        assert f"{hit['citation']}-".startswith(f"{hit['path']}#L{hit['startLine']}-")
+        end = f"-L{hit['endLine']}" if hit["endLine"] > hit["startLine"] else ""
+        assert hit["citation"] == f"{hit['path']}#L{hit['startLine']}{end}"
         own = {(hit["path"], line) for line in range(hit["startLine"], hit["endLine"] + 1)}
-        assert len(own & cited) <= 1, "only a line by which two passages were scored is given twice"
+        assert all(deciding[line] > 1 for line in own & cited), "else no line is given twice"
         cited |= own
     assert sum(len(hit["snippet"]) for hit in search(engine, query="line of the long note")["results"]) <= 3600
     assert len(search(engine, query="line note", maxResults=1, maxCharacters=5000)["results"]) == 1
@@ -357,4 +361,7 @@ def test_no_hit_names_a_line_after_the_last(make, workspace, text):
     assert ours
     last = memory_get(engine, {"path": "memory/ends.md"})["totalLines"]
     assert max(hit["endLine"] for hit in ours) <= last
+    for hit in ours:
+        lines = text.replace("\r", "").split("\n")[hit["startLine"] - 1 : hit["endLine"]]
+        assert hit["snippet"].replace("\r", "").rstrip("\n") == "\n".join(lines).rstrip("\n")
     assert all(hit["citation"].endswith(f"L{hit['endLine']}") for hit in ours)
