@@ -139,7 +139,7 @@ HELP: Mapping[str, str] = {
     "dateBoost": "weight of a day that the query names, or of the newest where it asks for now, beside 1",
     "secondStage.weight": "share of the second stage: lines, windows, letters of the first 20 candidates",
     "secondStage.neighbour": "points a chunk loses next to a better chunk of the same note",
-    "query.maxCharacters": "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each",
+    "query.maxCharacters": "characters an agent gets in all, as passages around what matched; 0 gives whole passages",
     "questionTime.enabled": "read time words of a query as dates; off, they are searched as words",
     "spelling.enabled": "search words that no note holds as the nearest word that one does",
     "answer.doubtBelow": "where a window holds less than this share of a question, there are notes nearby only",

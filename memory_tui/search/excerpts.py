@@ -130,8 +130,8 @@ class _Core(Struct, frozen=True):
 def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
     """Return what an agent gets of the answer: a passage of each recalled hit, in their order.
 
-    `evidence` is what `trace` was made of. Without `characters` each has LENGTH; without a second stage they are the
-    snippets.
+    `evidence` is what `trace` was made of. Without `characters` there is room for all; without a second stage they are
+    the snippets.
     """
     texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
     if not all(hit.line for hit in trace.recalled):
@@ -139,19 +139,19 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
             Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet.strip() == text.strip())
             for hit, text in zip(trace.recalled, texts, strict=True)
         )
-    words, left, result = trace.plan.words, characters, list[Excerpt]()
-    cores = [_core(hit, text, words) for hit, text in zip(trace.recalled, texts, strict=True)]
+    left, result = characters or sum(len(text) + 1 for text in texts), list[Excerpt]()
+    cores = [_core(hit, text, trace.plan.words) for hit, text in zip(trace.recalled, texts, strict=True)]
     taken = {line for core in cores for line in core.own}
     # The line that decided stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
-    share = characters // (2 * len(cores) or 1)
+    share = left // (2 * len(cores) or 1)
     reserved = sum(min(_cost(core.own), share) for core in cores)
     for hit, text, core in zip(trace.recalled, texts, cores, strict=True):
         reserved -= min(_cost(core.own), share)
-        room = max(0, left - reserved - 1) if characters else LENGTH
+        room = max(0, left - reserved - 1)
         own = _grown(core, room + 1, taken)
         taken.update(own)
         # Only where there is no room for the core something is cut, and then the line that decided stands first.
-        lines = window(own[0].text, words, room), *(line.text for line in own[1:])
+        lines = window(own[0].text, trace.plan.words, room), *(line.text for line in own[1:])
         piece = "\n".join(lines)[:room].removesuffix("\r")
         last = own[piece.count("\n")].number
         result.append(Excerpt(hit, own[0].number, last, piece, piece.strip() == text.strip()))

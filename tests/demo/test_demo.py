@@ -205,7 +205,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
 AFTER_THE_LAST_LOG = dt.datetime(2023, 5, 7, tzinfo=dt.UTC).timestamp()
 
 
-def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_LOG):
+def answers(workspaces, queries, index, profile, results=20, characters=0, now=AFTER_THE_LAST_LOG):
     by_workspace = defaultdict(list)
     for query in queries:
         by_workspace[query["workspace"]].append(query)
@@ -215,7 +215,7 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
         with synced(options_of(workspaces / name, index / name / "index.sqlite", *changes, now=now)) as engine:
             for query in asked:
                 trace, evidence = engine.search.ranked(query["question"], engine.plan.settings)
-                found[query["id"]] = trace_json.answer(trace, excerpts(trace, evidence, 0))["results"]
+                found[query["id"]] = trace_json.answer(trace, excerpts(trace, evidence, characters))["results"]
     return found
 
 
@@ -225,14 +225,15 @@ def measured(judge, name, found):
 
 # The scorer is somebody else's script and leaves its files for the garbage collector to close.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(("name", "ndcg", "visible"), [("en", 0.90, 0.80), ("zh", 0.93, 0.80)])
-def test_recommended_recalls_what_was_said(judge, memorybank, tmp_path, name, ndcg, visible):
+@pytest.mark.parametrize(("name", "ndcg"), [("en", 0.95), ("zh", 0.95)])
+def test_recommended_recalls_what_was_said(judge, memorybank, tmp_path, name, ndcg):
     queries = judge.load_queries(name)
     ours = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "recommended"))
     print({key: round(value, 3) for key, value in ours.items()})
     assert ours["ndcg@10"] >= ndcg
     assert ours["recall@6"] >= 0.95
-    assert ours["snip@6"] >= visible, "the snippet shows the line that answers"
+    sent = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "recommended", 6, 3600))
+    assert sent["snip@6"] >= 0.95, "an agent gets the line that answers"
     theirs = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "openclaw-2026.3", 6))
     print({key: round(value, 3) for key, value in theirs.items()})
     # The built-in cosines are lifted there, so minScore hardly bites; the order is what the defaults lose.
