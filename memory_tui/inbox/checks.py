@@ -23,17 +23,7 @@ from memory_tui.errors import Cancelled, EditRefused, Unreadable
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.inbox.corrections import Corrections
-from memory_tui.inbox.entries import (
-    Action,
-    DatedNote,
-    Findings,
-    Group,
-    NoteItem,
-    Passage,
-    Suggestion,
-    digest,
-    note_items,
-)
+from memory_tui.inbox.entries import Action, DatedNote, Findings, Group, NoteItem, Passage, Suggestion, digest, items_of
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, to_utf8
@@ -84,29 +74,34 @@ def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
         if "://" in target or target.startswith(("/", "~")):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
-        places = (target, beside, f"memory/{target}", _UPWARDS.sub("", target, count=1))
-        folders = (os.path.dirname(place) for place in places)  # noqa: PTH120 - a stored path
-        if ("/" not in target or any(map(exists, folders))) and not any(map(exists, places)):
+        paths = (target, beside, f"memory/{target}", _UPWARDS.sub("", target, count=1))
+        folders = (os.path.dirname(path) for path in paths)  # noqa: PTH120 - a stored path
+        has_folder = "/" not in target or any(map(exists, folders))
+        if has_folder and not any(map(exists, paths)):
             return str(target)
     return ""
 
 
 def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
-    """Return the fault of the date in a note's name and a better name; None where the date is valid."""
+    """Return the fault of the date in a note's name and a better name; None where the date is valid, or there is none.
+
+    The day after `today` is valid: it has begun in another time zone.
+    """
     match = re.search(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*\.md$", path)
     if not match:
         return None
     folder, _, name = path.rpartition("/")
-    better = f"{folder}/undated-{name}".lstrip("/")
+    better_path = f"{folder}/undated-{name}".lstrip("/")
     try:
         day = dt.date.fromisoformat(match[1])
     except ValueError:
+        # No day of any calendar: it is refused below, as a year below 100 is.
         day = dt.date.min
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day.year < 100:
-        return notice("invalid_day", day=match[1]), better
+        return notice("invalid_day", day=match[1]), better_path
     if day > today + dt.timedelta(days=1):
-        return notice("day_ahead", days=(day - today).days), better
+        return notice("day_ahead", days=(day - today).days), better_path
     return None
 
 
@@ -148,7 +143,8 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(folders) and os.path.lexists(real)
 
-    notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
+    notes = tuple(notes_of(plan.roots))
+    claude_folders = claude_code.folders(plan.roots)
     files = ledger.report(note.path for note in notes).files if ledger is not None else ()
     return InboxInputs(
         notes=[beginning(note) for note in notes],
@@ -157,8 +153,8 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
         over=_unread(plan, notes),
         recalled=recalled,
         trust={file.path: file.words for file in files if file.state in ("untrusted", "edited")},
-        claude=frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
-        unlisted=claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
+        claude=frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude_folders)),
+        unlisted=claude_code.unlisted({note.path: note.text for note in notes}, claude_folders),
         annotated=ledger is not None or plan.profile.chunking == AT_ENTRIES,
         lost=lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
         cleared=cleared(plan.roots.workspace),
@@ -166,38 +162,43 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
 
 
 def _unread(plan: Plan, notes: Iterable[DatedNote]) -> dict[str, tuple[int, int]]:
-    """Return the lines of curated notes that no session reads: Claude Code's of its own, OpenClaw's of any other."""
-    cuts = {}
-    for note in (note for note in notes if note.path.rpartition("/")[2] in ROOT_NOTES):
-        own, root = claude_code.is_auto_memory(plan.roots.workspace / note.path), plan.roots.workspace
-        host = budget.CLAUDE_CODE if own else budget.hosts(plan.config, root)[0]
+    """Return the first and the last line that no session reads of each curated note, by its path.
+
+    Claude Code reads the curated note of its own memory, OpenClaw any other. A note that is read whole has none.
+    """
+    openclaw, claude = budget.hosts(plan.config, plan.roots.workspace)
+    unread = {}
+    for note in (note for note in notes if posixpath.basename(note.path) in ROOT_NOTES):
+        host = claude if claude_code.is_auto_memory(plan.roots.workspace / note.path) else openclaw
         cut = budget.measure(note.text.encode("utf-8", "replace"), host).cut
+        # OpenClaw without a limit puts no file into the prompt, so that it cuts none.
         if cut is not None and host.limit:
-            cuts[note.path] = cut.whole
-    return cuts
+            unread[note.path] = cut.whole
+    return unread
 
 
 def notes_of(roots: Roots) -> Iterator[DatedNote]:
-    """Yield every note that can be read."""
+    """Yield every note that can be read, with the first day of the date that it has."""
     for note in scan(roots).notes:
         if note.source != "memory":
             continue
         try:
-            data, changed = snapshot(note)
+            data, mtime_ns = snapshot(note)
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
-        read = of_bytes(note.path, data, changed)
-        day = span(dated)[0] if (dated := date_of(read.path, read.text)) else None
-        yield DatedNote(read.path, read.text, day, read.replaced, bool(utf16_of(data[:_MOST])))
+        document = of_bytes(note.path, data, mtime_ns)
+        date = date_of(note.path, document.text)
+        day = span(date)[0] if date else None
+        yield DatedNote(note.path, document.text, day, document.replaced, utf16=utf16_of(data[:_MOST]) != "")
 
 
 def beginning(note: DatedNote) -> DatedNote:
     """Return a note with its first lines alone, where it is too long to be examined whole."""
-    text = note.text
-    if len(text) <= _MOST:
+    if len(note.text) <= _MOST:
         return note
-    return replace(note, text=text[: text.rfind("\n", 0, _MOST) + 1], unexamined=True)
+    end = note.text.rfind("\n", 0, _MOST) + 1
+    return replace(note, text=note.text[:end], unexamined=True)
 
 
 FindingCache = dict[Hashable, tuple[Any, ...]]
@@ -229,9 +230,10 @@ class Examination:
     def once(self, find: Callable[..., tuple[Any, ...]], text: str, options: Hashable) -> tuple[Any, ...]:
         """Return what `find` finds in a text; it looks only where no earlier run did."""
         key = find, digest(text), options
-        result = find(text, options) if (cached := self.cache.get(key)) is None else cached
-        self.used[key] = self.cache[key] = result
-        return result
+        if key not in self.cache:
+            self.cache[key] = find(text, options)
+        self.used[key] = self.cache[key]
+        return self.used[key]
 
     @cached_property
     def secrets(self) -> dict[str, tuple[secret_finder.Finding, ...]]:
@@ -239,10 +241,11 @@ class Examination:
         known = secret_finder.known_of((note.text for note in self.notes), self.inputs.cleared)
         result = {}
         for note in self.notes:
-            rows = self.once(secret_finder.find, note.text, Known(cleared=known.cleared))
-            # What all notes tell changes with each of them, and concerns few.
-            again = secret_finder.is_doubtful(note.text, rows, known)
-            result[note.path] = secret_finder.find(note.text, known) if again else rows
+            # What all notes tell changes with each of them, and concerns few: a finding is cached without it.
+            findings = self.once(secret_finder.find, note.text, Known(cleared=known.cleared))
+            if secret_finder.is_doubtful(note.text, findings, known):
+                findings = secret_finder.find(note.text, known)
+            result[note.path] = findings
         return result
 
     @cached_property
@@ -251,26 +254,36 @@ class Examination:
         return Repeats(self.inputs.notes, self.check)
 
     @cached_property
-    def texts(self) -> Mapping[str, DatedNote]:
-        """Path -> note."""
+    def by_path(self) -> Mapping[str, DatedNote]:
+        """Return each note by its path."""
         return {note.path: note for note in self.notes}
 
     def lines(self, path: str, first: int, last: int, *, is_masked: bool = False) -> str:
         """Return lines of a note as they are, or with its secrets masked, wherever their label stands."""
         if (path, is_masked) not in self._split:
-            text, findings = self.texts[path].text, self.secrets[path] if is_masked else ()
-            # As many lines as there were.
-            text = secret_finder.covered(text, findings, lambda secret: secret_finder.MASK + "\n" * secret.count("\n"))
+            text = self.by_path[path].text
+            if is_masked:
+                text = secret_finder.covered(text, self.secrets[path], _mask)
             self._split[path, is_masked] = text.removeprefix("\ufeff").split("\n")
         return "\n".join(line.removesuffix("\r") for line in self._split[path, is_masked][first - 1 : last])
 
     def passage(self, path: str, first: int, last: int) -> Passage:
         """Return lines of a note, its secrets masked; of many the beginning."""
+        # More lines than an excerpt has characters are not in it.
         text = self.lines(path, first, min(last, first + _EXCERPT), is_masked=True)
-        return Passage(path, first, last, _head(text.rstrip("\n")))
+        return Passage(path, first, last, _excerpt(text.rstrip("\n")))
 
 
-class InboxCheck(Struct, frozen=True):
+def _mask(secret: str) -> str:
+    """Return a mask with as many lines as the secret, so that what follows keeps its number."""
+    return secret_finder.MASK + "\n" * secret.count("\n")
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
+
+
+class Check(Struct, frozen=True):
     """One check: the kind of its suggestions, a title for people, the actions it offers, its search, its severity.
 
     The first of `actions` is the proposed one. `cause` is the row of the table of sentences that tells of several with
@@ -287,47 +300,44 @@ class InboxCheck(Struct, frozen=True):
     """Why it runs for who asks for its kind alone; empty where it always runs."""
 
 
-def _found_at(
-    run: Examination, path: str, first: int, last: int, finding: Notice, twin: Passage | None = None
-) -> Suggestion:
-    """Return what was found on lines of a note, and its twin; `examine` adds the kind and its other actions."""
-    seen = digest(run.lines(twin.path, twin.first, twin.last)) if twin is not None else ""
-    place = run.passage(path, first, last)
-    return Suggestion(place, finding, digest(run.lines(path, first, last)), other=twin, other_digest=seen)
+def _of_lines(run: Examination, place: Passage, finding: Notice, twin: Passage | None = None) -> Suggestion:
+    """Return a finding about lines of a note, and about its twin; `examine` adds the kind and its other actions."""
+    seen = digest(run.lines(place.path, place.first, place.last))
+    twin_seen = digest(run.lines(twin.path, twin.first, twin.last)) if twin is not None else ""
+    return Suggestion(place, finding, seen, other=twin, other_digest=twin_seen)
 
 
 def _of_note(path: str, finding: Notice, seen: str = "") -> Suggestion:
-    """Return what was found about a note as a whole."""
+    """Return a finding about a note as a whole; a decision holds as long as the digest `seen` is the same."""
     return Suggestion(Passage(path, 1, 1, ""), finding, seen)
-
-
-def _head(text: str) -> str:
-    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 
 def _secrets(run: Examination) -> Iterator[Suggestion]:
     for path, findings in run.secrets.items():
-        text = run.texts[path].text
-        for match in findings:
-            last = match.line + text.count("\n", match.start, match.end)
-            label = secret_finder.exactly(text[match.start : match.end])
-            if match.label and match.label.prefix:
-                label = match.label.words, match.label.prefix
-            yield replace(_found_at(run, path, match.line, last, notice("secret_found", sort=match.kind)), label=label)
+        text = run.by_path[path].text
+        for secret in findings:
+            value = text[secret.start : secret.end]
+            place = run.passage(path, secret.line, secret.line + value.count("\n"))
+            label = secret_finder.exactly(value)
+            if secret.label and secret.label.prefix:
+                label = secret.label.words, secret.label.prefix
+            yield replace(_of_lines(run, place, notice("secret_found", sort=secret.kind)), label=label)
 
 
 def _instructions(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
-        for row in run.once(instructions.find, note.text, run.inputs.cleared):
-            finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
-            label = secret_finder.exactly(run.lines(note.path, row.line, row.line))
-            yield replace(_found_at(run, note.path, row.line, row.line, finding), label=label)
+        for instruction in run.once(instructions.find, note.text, run.inputs.cleared):
+            number = instruction.line
+            finding = notice("commands_agent", what=instruction.kind, hidden=instruction.hidden)
+            label = secret_finder.exactly(run.lines(note.path, number, number))
+            yield replace(_of_lines(run, run.passage(note.path, number, number), finding), label=label)
 
 
 def _bad_dates(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
         if fault := impossible(note.path, run.inputs.today):
-            yield replace(_of_note(note.path, fault[0]), new_name=fault[1])
+            finding, better_path = fault
+            yield replace(_of_note(note.path, finding), new_name=better_path)
 
 
 def _encodings(run: Examination) -> Iterator[Suggestion]:
@@ -339,33 +349,38 @@ def _encodings(run: Examination) -> Iterator[Suggestion]:
 
 
 def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
+    """Return the search of a check for repeats of one kind."""
+
     def find(run: Examination) -> Iterator[Suggestion]:
-        for row in (each for each in run.repeats.found if each.kind == kind):
-            twin = run.passage(row.twin, row.twin_first, row.twin_last)
-            name, where = ("file_copied", row.twin) if kind == "copied file" else ("said_twice", str(twin))
-            finding = Notice(name, {"twin": where})
-            yield replace(_found_at(run, row.path, row.first, row.last, finding, twin), family=row.family)
+        for repeat in run.repeats.by_kind[kind]:
+            twin = run.passage(*repeat.twin)
+            is_file = kind == "copied file"
+            finding = notice("file_copied", twin=twin.path) if is_file else notice("said_twice", twin=str(twin))
+            yield replace(_of_lines(run, run.passage(*repeat.lines), finding, twin), family=repeat.family)
 
     return find
 
 
 def _corrections(run: Examination) -> Iterator[Suggestion]:
     for pair in Corrections(run.notes, run.check).pairs():
-        new, old = pair.new, pair.old
-        twin = f"{old.path}:{old.number}"
-        if is_overtaken(old.text):
+        if is_overtaken(pair.old.text):
             continue
-        finding = notice("opposes", twin=twin) if pair.opposite else notice("overtakes", twin=twin)
-        row = _found_at(run, new.path, new.number, new.number, finding, run.passage(old.path, old.number, old.number))
-        yield replace(row, actions=("keep",), family=twin) if pair.opposite else row
+        new, old = (run.passage(line.path, line.number, line.number) for line in (pair.new, pair.old))
+        if pair.opposite:
+            suggestion = _of_lines(run, new, notice("opposes", twin=str(old)), old)
+            yield replace(suggestion, actions=("keep",), family=str(old))
+        else:
+            yield _of_lines(run, new, notice("overtakes", twin=str(old)), old)
 
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     # The links of a README belong to its project.
-    for row in (row for note in run.notes if not note.path.lower().endswith("readme.md") for row in note_items(note)):
+    notes = (note for note in run.notes if not note.path.lower().endswith("readme.md"))
+    for item in (item for note in notes for item in items_of(note)):
         run.check()
-        if path := dead(row, run.inputs.exists):
-            yield _found_at(run, row.note.path, row.first, row.last, notice("path_gone", path=path))
+        if path := dead(item, run.inputs.exists):
+            place = run.passage(item.note.path, item.first, item.last)
+            yield _of_lines(run, place, notice("path_gone", path=path))
 
 
 def _unlisted(run: Examination) -> Iterator[Suggestion]:
@@ -375,13 +390,14 @@ def _unlisted(run: Examination) -> Iterator[Suggestion]:
 def _over_budget(run: Examination) -> Iterator[Suggestion]:
     """Yield what no session reads of a curated note, as one suggestion."""
     for path, (first, last) in run.inputs.over.items():
-        lines = run.texts[path].text.split("\n")
-        count = len(lines) - (not lines[-1])
+        note = run.by_path[path]
+        count = note.text.removesuffix("\n").count("\n") + 1
+        # A last line of 0 means the end of the note, which may be examined in part only.
         end = max(first, min(last or count, count))
         host = "Claude Code" if path in run.inputs.claude else "OpenClaw"
-        entries = sum(first <= item.first <= end for item in note_items(run.texts[path]))
+        entries = sum(first <= item.first <= end for item in items_of(note))
         finding = notice("beyond_budget", path=path, first=first, last=last, host=host, entries=entries)
-        yield replace(_found_at(run, path, first, end, finding), family=path)
+        yield replace(_of_lines(run, run.passage(path, first, end), finding), family=path)
 
 
 def _too_long(run: Examination) -> Iterator[Suggestion]:
@@ -400,9 +416,9 @@ def _never_recalled(run: Examination) -> Iterator[Suggestion]:
 
 def _untrusted(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
-        if text := run.inputs.trust.get(note.path):
+        if state := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
-            yield _of_note(note.path, notice("not_trusted", state=text), digest(text))
+            yield _of_note(note.path, notice("not_trusted", state=state), digest(state))
 
 
 def _lost(run: Examination) -> Iterator[Suggestion]:
@@ -410,18 +426,22 @@ def _lost(run: Examination) -> Iterator[Suggestion]:
         finding = notice(
             "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by
         )
-        place = Passage(note.path, 1, 1, _head(secret_finder.masked("\n".join(note.lines))))
+        place = Passage(note.path, 1, 1, _excerpt(secret_finder.masked("\n".join(note.lines))))
         yield Suggestion(place, finding, f"lost {note.change}", change=note.change)
 
 
 def _promoted(run: Examination) -> Iterator[Suggestion]:
+    """Yield what OpenClaw promoted to a note, with the night of the nearest heading above."""
     for note in run.notes:
         for block in dream_blocks(note.text):
             if block.kind == "promotion" and block.last > block.first:
                 above = note.text.split("\n")[: block.first]
-                night = next((match[1] for line in reversed(above) if (match := _NIGHT.match(line))), "")
-                finding = notice("promoted_there", key=block.key, night=night)
-                yield _found_at(run, note.path, block.first, block.last, finding)
+                nights = [match[1] for line in above if (match := _NIGHT.match(line))]
+                finding = notice("promoted_there", key=block.key, night=nights[-1] if nights else "")
+                yield _of_lines(run, run.passage(note.path, block.first, block.last), finding)
+
+
+_NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 
 
 def _flawed(run: Examination) -> Iterator[Suggestion]:
@@ -429,11 +449,12 @@ def _flawed(run: Examination) -> Iterator[Suggestion]:
         lines = note.text.split("\n")
         # One line may repeat one flaw thousands of times.
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
-            place, seen = run.passage(note.path, flaw.line, flaw.line), digest(lines[flaw.line - 1] + flaw.reason)
-            yield Suggestion(place, notice("annotation_idle", cause=flaw.reason), seen)
+            place = run.passage(note.path, flaw.line, flaw.line)
+            yield Suggestion(
+                place, notice("annotation_idle", cause=flaw.reason), digest(lines[flaw.line - 1] + flaw.reason)
+            )
 
 
-_NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
 _NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
@@ -445,33 +466,32 @@ _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
 _OFTEN_WRONG = "most of its pairs do not conflict"
 _FEW_RIGHT = "8 of 11 groups were right on other people's notes"
 
-CHECKS: tuple[InboxCheck, ...] = (
-    InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
-    InboxCheck("instruction", "commands the agent", ("delete", *_NONE), _instructions, "instructions", "danger"),
-    InboxCheck("lost", "lost to another program", ("restore", *_LATER), _lost, "lost_here", "danger"),
-    InboxCheck("encoding", "not UTF-8, so words are not found", ("convert", *_LATER), _encodings, "encodings"),
-    InboxCheck("trust", "not trusted by OpenClaw", _LATER, _untrusted, "untrusted"),
-    InboxCheck("promotion", "promoted by OpenClaw", _STAY, _promoted, "promotions", "hint"),
-    InboxCheck("annotation", "an annotation without effect", _LATER, _flawed, "annotations_idle"),
-    InboxCheck("bad date", "an odd date in its name", ("rename", *_LATER), _bad_dates, "odd_dates"),
-    InboxCheck("over budget", "cut off at session start", ("demote", *_LATER), _over_budget, "beyond_budgets"),
-    InboxCheck("long note", "too long to be examined whole", _LATER, _too_long, "notes_too_long"),
-    InboxCheck(
-        "copied file", "a copy of another note", ("trash note", *_LATER), _repeats("copied file"), "files_copied"
-    ),
-    InboxCheck("copied block", "copied from another place", _TWICE, _repeats("copied block"), "blocks_copied"),
-    InboxCheck("said twice", "said twice", _TWICE, _repeats("said twice"), "lines_twice"),
-    InboxCheck("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections", off=_OFTEN_WRONG),
-    InboxCheck("dead path", "links to a file that is not there", _STAY, _dead_paths, "paths_gone", off=_FEW_RIGHT),
-    InboxCheck("unlisted", "not in Claude Code's index", ("keep", "trash note", "snooze"), _unlisted, "unlisted_notes"),
-    InboxCheck("never recalled", "never recalled so far", _NEVER, _never_recalled, "notes_never_delivered", "hint"),
+# Kind, title, actions, search, row of the cause, severity.
+CHECKS: tuple[Check, ...] = (
+    Check("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
+    Check("instruction", "commands the agent", ("delete", *_NONE), _instructions, "instructions", "danger"),
+    Check("lost", "lost to another program", ("restore", *_LATER), _lost, "lost_here", "danger"),
+    Check("encoding", "not UTF-8, so words are not found", ("convert", *_LATER), _encodings, "encodings"),
+    Check("trust", "not trusted by OpenClaw", _LATER, _untrusted, "untrusted"),
+    Check("promotion", "promoted by OpenClaw", _STAY, _promoted, "promotions", "hint"),
+    Check("annotation", "an annotation without effect", _LATER, _flawed, "annotations_idle"),
+    Check("bad date", "an odd date in its name", ("rename", *_LATER), _bad_dates, "odd_dates"),
+    Check("over budget", "cut off at session start", ("demote", *_LATER), _over_budget, "beyond_budgets"),
+    Check("long note", "too long to be examined whole", _LATER, _too_long, "notes_too_long"),
+    Check("copied file", "a copy of another note", ("trash note", *_LATER), _repeats("copied file"), "files_copied"),
+    Check("copied block", "copied from another place", _TWICE, _repeats("copied block"), "blocks_copied"),
+    Check("said twice", "said twice", _TWICE, _repeats("said twice"), "lines_twice"),
+    Check("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections", off=_OFTEN_WRONG),
+    Check("dead path", "links to a file that is not there", _STAY, _dead_paths, "paths_gone", off=_FEW_RIGHT),
+    Check("unlisted", "not in Claude Code's index", ("keep", "trash note", "snooze"), _unlisted, "unlisted_notes"),
+    Check("never recalled", "never recalled so far", _NEVER, _never_recalled, "notes_never_delivered", "hint"),
 )
 """Every check, the most pressing first."""
 
 GONE = ("log beat", "near duplicate", "paraphrase", "stale date", "junk")
 """Kinds of which nothing is found any more: who asks for one is told so, and no error."""
 
-BY_KIND: Mapping[str, InboxCheck] = {check.kind: check for check in CHECKS}
+BY_KIND: Mapping[str, Check] = {check.kind: check for check in CHECKS}
 
 
 CheckProgress = Callable[[str, int, int], None]
@@ -495,31 +515,32 @@ def examine(
         run.check()
         progress(check.kind, done, len(CHECKS))
         if not check.off or check.kind in kinds:
-            groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
+            groups += grouped(_counted(_completed(suggestion, check) for suggestion in check.find(run)))
     # Texts that are gone are forgotten.
     run.cache.clear()
     run.cache.update(run.used)
     progress("", len(CHECKS), len(CHECKS))
-    quiet = {reason: tuple(_silent(run, reason, *at) for at in rows) for reason, rows in run.repeats.quiet.items()}
-    return Findings(tuple(groups), quiet)
-
-
-def _completed(row: Suggestion, check: InboxCheck) -> Suggestion:
-    return replace(row, kind=check.kind, actions=tuple(dict.fromkeys((*row.actions, *check.actions))))
+    silent = {reason: tuple(_silent(run, reason, *at) for at in places) for reason, places in run.repeats.quiet.items()}
+    return Findings(tuple(groups), silent)
 
 
 def _silent(run: Examination, reason: str, path: str, line: int) -> Suggestion:
-    return Suggestion(run.passage(path, line, line), notice("kept_silent", reason=reason), "", "said twice")
+    return Suggestion(run.passage(path, line, line), notice("kept_silent", reason=reason), "", kind="said twice")
+
+
+def _completed(suggestion: Suggestion, check: Check) -> Suggestion:
+    """Return the suggestion with the kind of its check, and the actions of the check behind its own."""
+    return replace(suggestion, kind=check.kind, actions=tuple(dict.fromkeys(suggestion.actions + check.actions)))
 
 
 def _counted(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
-    """Sort suggestions by their places, each once, and count those of equal lines."""
-    places = {(row.id, row.place.first): row for row in suggestions}
+    """Sort suggestions by their places, each once, and count those of equal lines, which have the same id."""
+    unique = {(suggestion.id, suggestion.place.first): suggestion for suggestion in suggestions}
     before: Counter[str] = Counter()
     counted = []
-    for (name, _), row in sorted(places.items(), key=lambda item: (item[1].place.path, item[1].place.first)):
-        counted.append(replace(row, occurrence=before[name]))
-        before[name] += 1
+    for suggestion in sorted(unique.values(), key=lambda suggestion: (suggestion.place.path, suggestion.place.first)):
+        counted.append(replace(suggestion, occurrence=before[suggestion.id]))
+        before[suggestion.id] += 1
     return counted
 
 
@@ -528,40 +549,42 @@ def grouped(suggestions: Iterable[Suggestion]) -> list[Group]:
     families: dict[tuple[str, str], list[Suggestion]] = defaultdict(list)
     for suggestion in suggestions:
         families[suggestion.kind, suggestion.family].append(suggestion)
-    return [_group(tuple(rows)) for rows in families.values()]
+    return [_group(tuple(family)) for family in families.values()]
 
 
-def _group(rows: tuple[Suggestion, ...]) -> Group:
+def _group(family: tuple[Suggestion, ...]) -> Group:
     """Return suggestions of one cause as a group, with what can be done about all of them."""
-    first = rows[0]
-    if len(rows) == 1:
-        return Group(first.kind, first.finding, rows, first.actions)
+    first = family[0]
+    if len(family) == 1:
+        return Group(first.kind, first.finding, family, first.actions)
+    paths = {suggestion.place.path for suggestion in family}
     fields = {
-        "count": len(rows),
-        "notes": len({row.place.path for row in rows}),
+        "count": len(family),
+        "notes": len(paths),
         "path": first.place.path,
         "twin": first.other.path if first.other else "",
-        "holders": len({place.path for row in rows for place in (row.place, row.other) if place}),
+        "holders": len(paths | {suggestion.other.path for suggestion in family if suggestion.other}),
     }
     cause = Notice(BY_KIND[first.kind].cause, fields)
     # What fits one of them only, or loses what another holds alone, is not proposed for all.
-    careful = next((row.actions for row in rows if row.actions[0] == "keep"), first.actions)
-    many = tuple(action for action in careful if action in _FOR_MANY)
-    return Group(first.kind, cause, rows, many if careful[0] in _FOR_MANY else tuple(dict.fromkeys(("keep", *many))))
+    careful = next((suggestion.actions for suggestion in family if suggestion.actions[0] == "keep"), first.actions)
+    actions = [action for action in careful if action in _FOR_MANY]
+    if careful[0] not in _FOR_MANY:
+        actions = ["keep", *(action for action in actions if action != "keep")]
+    return Group(first.kind, cause, family, tuple(actions))
 
 
-_FOR_MANY: frozenset[Action] = frozenset(
-    ("merge", "delete", "mask", "overtake", "none", "restore", "trash note", "keep", "snooze")
-)
+_FOR_MANY: Collection[Action] = (*("merge", "delete", "mask", "overtake", "none", "restore", "trash note"), *_LATER)
 """What can be done about several suggestions as one change."""
 
 
 def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
-    """What `action` does to the notes about all of `rows`, as one change.
+    """Return what `action` does to the notes about all of `rows`, as one change.
 
     Raises EditRefused where the lines changed since, nothing would, or it is for one suggestion at a time.
     """
-    planner, path = curator.plan, rows[0].place.path
+    planner = curator.plan
+    path = rows[0].place.path
     if len(rows) > 1 and action not in _FOR_MANY:
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
     match action:
@@ -578,10 +601,10 @@ def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Cha
     twins = [_seen(planner, row.other, row.other_digest) for row in rows if row.other is not None]
     if action == "overtake" and twins:
         return planner.overtaken(twins)
-    return _of_lines([_seen(planner, row.place, row.digest) for row in rows], twins, action, curator)
+    return _lines_changed([_seen(planner, row.place, row.digest) for row in rows], twins, action, curator)
 
 
-def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
+def _lines_changed(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
     """Return what `action` does to the lines at `spots`, of which `twins` say the same. Raises EditRefused.
 
     Of one line "merge" keeps its twin, and "merge other" the line itself; of several lines all go, since what they
@@ -592,9 +615,10 @@ def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Cur
         return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
     if action == "demote":
         return planner.demote(spots[0], "Moved from memory")
-    if len(spots) == 1 and twins and action in ("merge", "merge other"):
-        survivor, duplicate = (twins[0], spots[0]) if action == "merge" else (spots[0], twins[0])
-        return planner.merge_duplicates(survivor, [duplicate])
+    if len(spots) == 1 and twins and action == "merge":
+        return planner.merge_duplicates(keep=twins[0], others=spots)
+    if len(spots) == 1 and twins and action == "merge other":
+        return planner.merge_duplicates(keep=spots[0], others=twins)
     if action not in ("delete", "merge"):
         raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
     files = plural(len({spot.path for spot in spots}), "note")
@@ -608,17 +632,18 @@ def _masked(spots: Sequence[Spot], known: Known) -> Change:
     for spot in spots:
         by_path[spot.path].append(spot)
     files = []
-    for path, places in by_path.items():
-        note = places[0].lines()
-        findings = secret_finder.find("".join(note.lines), known)
-        chosen = (row for row in findings if any(spot.first <= row.line <= spot.last for spot in places))
-        after = Lines(note.bom, (secret_finder.covered("".join(note.lines), chosen),))
-        files.append(FileChange(path, places[0].data, after.data))
+    for path, chosen in by_path.items():
+        note = chosen[0].lines()
+        text = "".join(note.lines)
+        numbers = {number for spot in chosen for number in range(spot.first, spot.last + 1)}
+        secrets = (secret for secret in secret_finder.find(text, known) if secret.line in numbers)
+        after = Lines(note.bom, (secret_finder.covered(text, secrets),))
+        files.append(FileChange(path, chosen[0].data, after.data))
     return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))
 
 
 def _seen(planner: Planner, place: Passage, seen: str) -> Spot:
-    """The lines at `place`. Raises EditRefused where they are not those that were looked at, by their digest `seen`."""
+    """Return the lines at `place`. Raises EditRefused where their digest is not `seen`, as the check saw them."""
     spot = planner.spot(place.path, place.first, place.last)
     if digest("\n".join(spot.texts())) != seen:
         raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")

@@ -13,9 +13,10 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -108,30 +109,39 @@ class Correction(Struct, frozen=True):
 
 def terms(text: str) -> frozenset[str]:
     """Return what two lines are compared by: word stems, numbers, pairs of CJK signs."""
-    found: set[str] = set()
+    stems: set[str] = set()
     text = unicodedata.normalize("NFKC", text).lower()
     for run in _CJK.findall(text):
-        pairs = (left + right for left, right in pairwise(run)) if len(run) > 1 else (run,)
-        found.update(pair for pair in pairs if not re.fullmatch(r"[\u3040-\u309f]+", pair))
+        pairs = map("".join, pairwise(run)) if len(run) > 1 else (run,)
+        # Hiragana alone are endings and particles.
+        stems.update(pair for pair in pairs if not re.fullmatch(r"[\u3040-\u309f]+", pair))
     for word in _WORD.findall(_CJK.sub(" ", text)):
         if not _STOP.fullmatch(word):
-            found.add(word if word[0].isdigit() else word[: 5 if len(word) >= 6 else 4])
-    return frozenset(found)
+            stem_length = 5 if len(word) >= 6 else 4
+            stems.add(word if word[0].isdigit() else word[:stem_length])
+    return frozenset(stems)
 
 
 def _lines(note: DatedNote) -> Iterator[Line]:
     """Yield the lines of a note that say something, outside fences."""
-    heading, day = "", note.day
+    heading = ""
+    day = note.day
     for number, text, fence in lines_of(note):
-        if not fence and HEADING.match(text):
+        if fence:
+            continue
+        if HEADING.match(text):
             heading = text.strip("# ").lower()
-            day = note.day or _day(text) or (day if not text.startswith("# ") else None)
-        elif not fence and text.strip() and len(text) <= _LONGEST:
-            words = _NOW.sub(" ", _OPENER.sub(" ", _LEAD.sub("", without_mark(text), count=1), count=1))
-            yield Line(note.path, number, text, heading, day, terms(words))
+            # A heading of the first level without a date ends the section of a day.
+            if note.day is None and (_day(text) or text.startswith("# ")):
+                day = _day(text)
+        elif text.strip() and len(text) <= _LONGEST:
+            words = _LEAD.sub("", without_mark(text), count=1)
+            words = _NOW.sub(" ", _OPENER.sub(" ", words, count=1))
+            yield Line(path=note.path, number=number, text=text, heading=heading, day=day, terms=terms(words))
 
 
 def _day(text: str) -> dt.date | None:
+    """Return the first day that a text names; None where it names none, or one of no calendar."""
     match = _ISO.search(text)
     try:
         return dt.date(*map(int, match.groups())) if match else None
@@ -139,19 +149,32 @@ def _day(text: str) -> dt.date | None:
         return None
 
 
+class _Candidate(NamedTuple):
+    """An older line, the share of its weight that the terms of both lines have, and how like the newer one it is."""
+
+    old: Line
+    share: float
+    likeness: float
+
+
 class Corrections:
-    """The pairs of a workspace's lines."""
+    """The pairs of a workspace's lines: one of them says that the other holds no more.
+
+    A rule is a method that yields such pairs. A term weighs the more, the fewer lines have it.
+    """
 
     def __init__(self, notes: Iterable[DatedNote], check: Callable[[], None]) -> None:
         self.lines = [line for note in notes for line in _lines(note)]
         self._check = check
         self._holders: dict[str, list[int]] = defaultdict(list)
-        for at, line in enumerate(self.lines):
+        """The indexes of the lines that have a term."""
+        for index, line in enumerate(self.lines):
             for term in line.terms:
-                self._holders[term].append(at)
-        self._common = max(30, len(self.lines) // 100)
+                self._holders[term].append(index)
+        self._most_holders = max(30, len(self.lines) // 100)
+        """A term of more lines is too common to compare them all."""
         self._rarest = math.log(1 + len(self.lines))
-        self._weights = {term: math.log(1 + len(self.lines) / len(held)) for term, held in self._holders.items()}
+        self._weights = {term: math.log(1 + len(self.lines) / len(lines)) for term, lines in self._holders.items()}
 
     def pairs(self) -> list[Correction]:
         """Return each correction once, the surer rule first. Raises Cancelled."""
@@ -162,30 +185,29 @@ class Corrections:
                 pairs.setdefault((pair.old.path, pair.old.number), pair)
         return list(pairs.values())
 
-    def _weight(self, names: Sequence[str] | frozenset[str]) -> float:
-        return sum(self._weights.get(name, self._rarest) for name in names)
+    def _weight(self, terms: frozenset[str]) -> float:
+        return sum(self._weights.get(term, self._rarest) for term in terms)
 
-    def _older(self, new: Line) -> Iterator[tuple[Line, float, float]]:
-        """Yield older lines that share a rare term with `new`, with the share of either's weight that is common."""
+    def _older(self, new: Line) -> Iterator[_Candidate]:
+        """Yield the older lines, none of them long, that share a rare term with `new` and do not say all of it."""
         weight = self._weight(new.terms)
-        near = {at for term in new.terms if len(self._holders[term]) <= self._common for at in self._holders[term]}
-        for at in sorted(near):
-            old = self.lines[at]
-            if not old.terms or len(old.terms) > 18 or not new.terms - old.terms or not _is_older(old, new):
-                continue
-            if _holds(old) and (shared := new.terms & old.terms):
-                common = self._weight(shared)
-                yield old, common / self._weight(old.terms), common / weight
+        holders = (self._holders[term] for term in new.terms)
+        near = set(chain.from_iterable(indexes for indexes in holders if len(indexes) <= self._most_holders))
+        for old in [self.lines[index] for index in sorted(near)]:
+            if len(old.terms) <= 18 and new.terms - old.terms and _is_older(old, new) and _holds(old):
+                shared = self._weight(new.terms & old.terms)
+                share = shared / self._weight(old.terms)
+                yield _Candidate(
+                    old, share, 0.5 * share + 0.5 * (shared / weight) + 0.15 * (old.heading == new.heading)
+                )
 
-    def _best(self, new: Line, fits: Callable[[Line, Line, float, float], bool]) -> Line | None:
-        best = [
-            (0.5 * s_old + 0.5 * s_new + 0.15 * (old.heading == new.heading), old)
-            for old, s_old, s_new in self._older(new)
-            if fits(new, old, s_old, s_new)
-        ]
-        return max(best, key=lambda row: row[0])[1] if best else None
+    def _best(self, new: Line, fits: Callable[[Line, _Candidate], bool]) -> Line | None:
+        """Return the older line that is most like `new` of those that fit; None where none does."""
+        candidates = [candidate for candidate in self._older(new) if fits(new, candidate)]
+        return max(candidates, key=lambda candidate: candidate.likeness).old if candidates else None
 
-    def _new_lines(self) -> Iterator[tuple[Line, str]]:
+    def _holding_lines(self) -> Iterator[tuple[Line, str]]:
+        """Yield the lines that say what holds, each with its words: without list mark and time."""
         return ((line, _LEAD.sub("", line.text, count=1)) for line in self.lines if _holds(line))
 
     def _named(self) -> Iterator[Correction]:
@@ -197,80 +219,91 @@ class Corrections:
                     yield Correction(new, min(marked, key=lambda old: abs(old.number - int(number))))
 
     def _opened(self) -> Iterator[Correction]:
-        for new, words in self._new_lines():
+        """Yield lines that begin with such a word as "Correction:", with the line that is most like them."""
+        for new, words in self._holding_lines():
             if _OPENER.match(words) and (old := self._best(new, _is_corrected)) is not None:
                 yield Correction(new, old)
 
     def _put_away(self) -> Iterator[Correction]:
-        for new, words in self._new_lines():
+        """Yield lines such as "no longer X", or with another amount of one unit, and the lasting line that has it."""
+        for new, words in self._holding_lines():
             if len(new.terms) > 24 or "`" in words or _LABEL.match(_NOW.sub("", words)):
                 continue
-            groups = (value for rule in _AWAY for match in rule.finditer(words) for value in match.groups())
-            values = [terms(value) for value in groups if value]
+            matches = chain.from_iterable(pattern.finditer(words) for pattern in _AWAY)
+            values = [terms(value) for match in matches for value in match.groups() if value]
             unit = _amount(words) if _CHANGED.search(words) or _NOW.search(words) else ""
-            if (values or unit) and (old := self._best(new, partial(self._is_put_away, values, unit))) is not None:
-                yield Correction(new, old)
+            if values or unit:
+                old = self._best(new, partial(self._is_put_away, values, unit))
+                if old is not None:
+                    yield Correction(new, old)
 
-    def _is_put_away(
-        self, values: list[frozenset[str]], unit: str, new: Line, old: Line, s_old: float, _: float
-    ) -> bool:
-        """Tell whether a lasting line has an amount in `unit`, or one of the `values` that a new line puts away."""
-        if old.day is not None or s_old < 0.4:
+    def _is_put_away(self, values: list[frozenset[str]], unit: str, new: Line, candidate: _Candidate) -> bool:
+        """Tell whether a lasting line has an amount in `unit`, or the terms of one of the `values` and enough else."""
+        old = candidate.old
+        if old.day is not None or candidate.share < 0.4:
             return False
         if unit and unit == _amount(old.text) and len(new.terms & old.terms) >= 3:
             return True
-        return s_old >= 0.5 and any(
-            value
-            and self._weight(value & old.terms) >= 0.6 * self._weight(value)
-            and self._weight(old.terms - value) >= 0.25 * self._weight(old.terms)
-            for value in values
-        )
+        if candidate.share < 0.5:
+            return False
+        named = (value for value in values if value and self._weight(value & old.terms) >= 0.6 * self._weight(value))
+        return any(self._weight(old.terms - value) >= 0.25 * self._weight(old.terms) for value in named)
 
     def _labelled(self) -> Iterator[Correction]:
         """Yield lasting lines `label: value` of which a dated line under the same heading has another value."""
         by_label: dict[tuple[str, str], list[tuple[Line, str]]] = defaultdict(list)
-        names: Counter[str] = Counter()
-        for line, words in self._new_lines():
-            if (match := _LABEL.match(words.replace("**", ""))) and not _NEVER_LABELS.search(match[1]):
-                by_label[match[1].strip().lower(), line.heading].append((line, match[2].strip()))
-                names[match[1].strip().lower()] += 1
-        for (name, heading), rows in by_label.items():
-            if not heading or _day(heading) or len(rows) < 2 or names[name] > 3:
+        counts: Counter[str] = Counter()
+        for line, words in self._holding_lines():
+            match = _LABEL.match(words.replace("**", ""))
+            if match and not _NEVER_LABELS.search(match[1]):
+                label = match[1].strip().lower()
+                by_label[label, line.heading].append((line, match[2].strip()))
+                counts[label] += 1
+        for (label, heading), values in by_label.items():
+            # What stands below a day is a log, and what has a label in many places is a field of records.
+            if not heading or _day(heading) or counts[label] > 3:
                 continue
-            for old, value in rows:
-                newer = [row for row in rows if row[0].path != old.path and old.day is None and row[0].day is not None]
-                if newer and _is_changed(value, (last := max(newer, key=lambda row: row[0].day or dt.date.min))[1]):
-                    yield Correction(last[0], old)
+            dated = [(line.day, line, value) for line, value in values if line.day is not None]
+            for old, value in values:
+                newer = [row for row in dated if row[1].path != old.path]
+                if newer and old.day is None:
+                    _, new, new_value = max(newer, key=lambda row: row[0])
+                    if _is_changed(value, new_value):
+                        yield Correction(new, old)
 
     def _opposed(self) -> Iterator[Correction]:
         """Yield lines that say a lasting line word for word, but for a negation."""
-        by_words: dict[str, list[tuple[Line, int]]] = defaultdict(list)
-        for line, text in self._new_lines():
-            said, count = _NOT.subn(" ", text)
-            words = "".join(_WORD.findall(_ALWAYS.sub(" ", said).lower()))
+        by_words: dict[str, list[tuple[Line, bool]]] = defaultdict(list)
+        for line, text in self._holding_lines():
+            affirmed, negations = _NOT.subn(" ", text)
+            words = "".join(_WORD.findall(_ALWAYS.sub(" ", affirmed).lower()))
             # What is shorter, such as "not ready", tells of a state.
             if len(words.encode()) >= 24 and not text.rstrip().endswith(("?", "？")):
-                by_words[words].append((line, count % 2))
-        for rows in by_words.values():
-            old, denied = next((row for row in rows if row[0].day is None), rows[0])
-            for new, other in rows if old.day is None else ():
-                # A list of what to do and what not may hold both.
-                if denied != other and (old.path != new.path or old.heading == new.heading):
-                    yield Correction(new, old, opposite=True)
-                    break
+                by_words[words].append((line, negations % 2 == 1))
+        for lines in by_words.values():
+            lasting = [(line, is_negated) for line, is_negated in lines if line.day is None]
+            if not lasting:
+                continue
+            old, old_negated = lasting[0]
+            opposites = (line for line, is_negated in lines if is_negated != old_negated)
+            # A list of what to do and what not may hold both.
+            new = next((line for line in opposites if line.path != old.path or line.heading == old.heading), None)
+            if new is not None:
+                yield Correction(new, old, opposite=True)
 
     def _marked(self) -> Iterator[Correction]:
         """Yield lines that are marked as overtaken, with the line soon below that holds instead."""
-        for at, old in enumerate(self.lines):
+        for index, old in enumerate(self.lines):
+            # A task that is struck through is done, and nothing holds instead.
             if not is_overtaken(old.text) or (not is_marked(old.text) and _TASK.search(old.text)):
                 continue
-            for new in self.lines[at + 1 : at + 40]:
+            for new in self.lines[index + 1 : index + 40]:
                 if new.path != old.path or new.number > old.number + 25:
                     break
                 shared = new.terms & old.terms
-                s_old = self._weight(shared) / (self._weight(old.terms) or 1)
-                same = new.heading == old.heading and s_old >= 0.3
-                if not is_overtaken(new.text) and (same or (len(shared) >= 2 and s_old >= 0.4)):
+                share = self._weight(shared) / (self._weight(old.terms) or 1)
+                is_like = (share >= 0.3 and new.heading == old.heading) or (share >= 0.4 and len(shared) >= 2)
+                if is_like and not is_overtaken(new.text):
                     yield Correction(new, old)
                     break
 
@@ -280,8 +313,8 @@ def _holds(line: Line) -> bool:
     return not (_TASK.search(line.text) or line.text.rstrip().endswith((":", "：")) or is_overtaken(line.text))
 
 
-def _is_corrected(new: Line, old: Line, s_old: float, _s_new: float) -> bool:
-    return s_old >= 0.45 and len(old.terms & new.terms) >= 2
+def _is_corrected(new: Line, candidate: _Candidate) -> bool:
+    return candidate.share >= 0.45 and len(candidate.old.terms & new.terms) >= 2
 
 
 def _amount(text: str) -> str:
@@ -301,8 +334,10 @@ def _is_older(old: Line, new: Line) -> bool:
 
 def _is_changed(old: str, new: str) -> bool:
     """Tell whether two short values of a label differ, numbers in the same unit."""
-    left, right = old.lower(), new.lower()
-    if max(len(left.split()), len(right.split())) > 6 or left in right or right in left:
+    old, new = old.lower(), new.lower()
+    if max(len(old.split()), len(new.split())) > 6 or old in new or new in old:
         return False
-    units = _UNIT.match(left), _UNIT.match(right)
-    return (units[0][1].strip() == units[1][1].strip()) if units[0] and units[1] else not units[0] and not units[1]
+    old_unit, new_unit = _UNIT.match(old), _UNIT.match(new)
+    if old_unit and new_unit:
+        return old_unit[1].strip() == new_unit[1].strip()
+    return old_unit is None and new_unit is None

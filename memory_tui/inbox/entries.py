@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,22 +19,10 @@ from memory_tui.approval import decisions
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
 from memory_tui.sentences import Notice
 
-Action = Literal[
-    "merge",
-    "merge other",
-    "delete",
-    "mask",
-    "none",
-    "overtake",
-    "demote",
-    "trash note",
-    "rename",
-    "archive note",
-    "restore",
-    "convert",
-    "keep",
-    "snooze",
-]
+_OfLines = Literal["merge", "merge other", "delete", "mask", "overtake", "demote"]
+_OfNotes = Literal["trash note", "rename", "archive note", "restore", "convert"]
+Action = Literal[_OfLines, _OfNotes, "none", "keep", "snooze"]
+"""What can be done about a suggestion; the last three change no note."""
 
 
 class Passage(Struct, frozen=True):
@@ -86,9 +75,15 @@ class Suggestion(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Identify the finding: 12 hex digits, independent of its line number."""
-        nth = (str(self.occurrence),) if self.occurrence else ()
-        parts = (self.kind, self.place.path, self.seen, self.other.path if self.other else "", self.new_name, *nth)
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        twin = self.other.path if self.other else ""
+        parts = [self.kind, self.place.path, self.seen, twin, self.new_name]
+        if self.occurrence:
+            parts.append(str(self.occurrence))
+        return _identifier(parts)
+
+
+def _identifier(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 class Group(Struct, frozen=True):
@@ -106,13 +101,12 @@ class Group(Struct, frozen=True):
     def id(self) -> str:
         """Identify the group: 12 hex digits, those of its finding where it has one."""
         first = self.suggestions[0]
-        name = f"{self.kind}\0{first.family}".encode("utf-8", "surrogateescape")
-        return first.id if len(self.suggestions) == 1 else hashlib.sha256(name).hexdigest()[:12]
+        return first.id if len(self.suggestions) == 1 else _identifier([self.kind, first.family])
 
     @property
     def count(self) -> int:
         """Return how many places or entries it is about."""
-        return sum(row.finding.fields.get("entries", 1) for row in self.suggestions)
+        return sum(suggestion.finding.fields.get("entries", 1) for suggestion in self.suggestions)
 
     @property
     def proposal(self) -> Action:
@@ -129,12 +123,12 @@ class Findings(Struct, frozen=True):
     @property
     def quiet(self) -> Mapping[str, int]:
         """Return how many findings were kept silent, by the reason."""
-        return {reason: len(rows) for reason, rows in self.silent.items()}
+        return {reason: len(suggestions) for reason, suggestions in self.silent.items()}
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Return the findings of all groups."""
-        return tuple(row for group in self.groups for row in group.suggestions)
+        return tuple(suggestion for group in self.groups for suggestion in group.suggestions)
 
 
 def digest(lines: str) -> str:
@@ -179,29 +173,31 @@ def lines_of(note: DatedNote) -> Iterator[tuple[int, str, int]]:
     for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
         text = raw.removesuffix("\r")
         mark = FENCE.match(text)
-        opens = mark is not None and not fence
-        if mark and opens:
+        is_closing = mark is not None and fence != "" and mark[1].startswith(fence)
+        if mark and not fence:
             fence, start = mark[1], number
         yield number, text, start
-        if mark and not opens and mark[1].startswith(fence):
+        # The line that closes a fence is still in it.
+        if is_closing:
             fence, start = "", 0
 
 
-def note_items(note: DatedNote) -> Iterator[NoteItem]:
+def items_of(note: DatedNote) -> Iterator[NoteItem]:
     """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
     texts: list[str] = []
     first = fence = 0
-    for number, text, start in lines_of(note):
+    # A blank line closes the last item, too.
+    for number, text, start in chain(lines_of(note), [(0, "", 0)]):
         is_aside = not start and (not text.strip() or HEADING.match(text) is not None)
-        if texts and (is_aside or start != fence or (not start and (ITEM.match(text) or len(texts) == _LONGEST))):
-            yield _item(note, first, texts, fenced=fence > 0)
+        begins = not start and (ITEM.match(text) is not None or len(texts) == _LONGEST)
+        if texts and (is_aside or begins or start != fence):
+            body = "\n".join(texts).rstrip("\n")
+            yield NoteItem(note, first, first + body.count("\n"), body, fenced=fence > 0)
             texts = []
         fence = start
         if not is_aside:
             first = first if texts else number
             texts.append(text)
-    if texts:
-        yield _item(note, first, texts, fenced=fence > 0)
 
 
 def plain(text: str) -> str:
@@ -209,11 +205,6 @@ def plain(text: str) -> str:
     mark = ITEM.match(text)
     words = _SOURCE.sub("", _MARKS.sub("", text[mark.end() :] if mark else text))
     return " ".join(words.lower().split())
-
-
-def _item(note: DatedNote, first: int, texts: Sequence[str], *, fenced: bool) -> NoteItem:
-    text = "\n".join(texts).rstrip("\n")
-    return NoteItem(note, first, first + text.count("\n"), text, fenced)
 
 
 class Decisions:
@@ -240,9 +231,11 @@ class Decisions:
 
     def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
-        data = self._records.read()
-        found = ((row.id, data[row.id]) for row in suggestions if row.id in data)
-        return {id_: end for id_, at in found if now < (end := at if isinstance(at, int | float) else math.inf)}
+        records = self._records.read()
+        decided = {suggestion.id: records[suggestion.id] for suggestion in suggestions if suggestion.id in records}
+        # A decision is a time, or what says that it holds for good.
+        ends = {name: end if isinstance(end, int | float) else math.inf for name, end in decided.items()}
+        return {name: end for name, end in ends.items() if now < end}
 
     def decided(self) -> frozenset[str]:
         """Return the ids of all dismissed or snoozed suggestions, due again or not."""

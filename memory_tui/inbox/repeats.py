@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, takewhile
 
 from msgspec import Struct
@@ -19,15 +19,12 @@ from memory_tui.notes.changes import HEADING, ITEM
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.notes import date_of
 
-_LONG = 25
-"""Characters of a line that hardly repeats by chance."""
 _MOST_NOTES, _MOST_PLACES = 12, 20
 """What stands in more notes or places is a template; a note that repeats itself 700 times has 245,000 pairs."""
 _COPY_SHARE, _COPY_LINES = 0.75, 5
 _FORM = 3
 """Headings that tell of which kind a note is."""
 _BLOCK = 4
-_FEWEST_WORDS = 10
 _VENDOR = re.compile(
     r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.recycle|\.stversions"
     r"|\.dreams|logseq/(?:bak|version-files)|dreaming/(?:light|rem|deep))/"
@@ -54,37 +51,24 @@ _LOG = re.compile(r"(?:^|[/_. -])(?:change|work)?(?:log|journal|diary|heartbeat)
 _ENTRY = re.compile(r"#{1,6} .*?(?:(?<!\d)(?:19|20)\d\d[-/.年]\d|(?<!\d)\d{1,2}:\d\d(?!\d))")
 """A heading with a day or a time, as logs have them."""
 
-DAYS = "lines that logs say again"
-PROMOTED = "lines that a log and a lasting note say"
-FIELDS = "fields of records"
-TEMPLATE = "lines of a template"
-HOST = "lines that a host or a hook wrote"
-MARKS = "links, labels, brackets and quotations"
-SHORT = "short lines"
-TALK = "lines of a talk"
-BEATS = "lines of a log that differ in time or number alone, as a heartbeat's do"
-FORMS = "lines of notes with the same headings"
-APART = "lines that two sections or two notes say"
-PARTS = "notes that hold most of another, and more"
-VENDOR = "notes in the folder of a program"
+
+Lines = tuple[str, int, int]
+"""Lines of a note: its path, the first of them and the last."""
 
 
 class Repeat(Struct, frozen=True):
-    """Lines of the note `path` that lines of `twin` say, too; `family` joins what has one cause."""
+    """The `lines` of a note that those of its `twin` say, too; `family` joins what has one cause."""
 
-    kind: str
     family: str
-    path: str
-    first: int
-    last: int
-    twin: str
-    twin_first: int
-    twin_last: int
+    lines: Lines
+    twin: Lines
 
 
-class _Row(Struct, frozen=True, eq=False, gc=False):
+class _Line(Struct, frozen=True, eq=False, gc=False):
+    """A line of the note with the index `note`; lines with one `key` are equal, `heading` is what it stands below."""
+
     note: int
-    line: int
+    number: int
     text: str
     key: str
     heading: str
@@ -93,7 +77,8 @@ class _Row(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_long(self) -> bool:
-        return self.counts and len(self.key) >= _LONG
+        """Return whether it hardly repeats by chance."""
+        return self.counts and len(self.key) >= 25
 
 
 def is_dated(note: DatedNote) -> bool:
@@ -103,244 +88,266 @@ def is_dated(note: DatedNote) -> bool:
     """
     if note.path.endswith("MEMORY.md"):
         return False
-    days = [_ENTRY.match(line) is not None for line in note.text.split("\n") if HEADING.match(line)][1:]
-    head = note.text.removeprefix("\ufeff")[:160].split("\n")
-    return (
-        note.day is not None
-        or date_of(note.path, note.text) != ""
-        or _LOG.search(note.path) is not None
-        or sum(days) >= max(_FORM, len(days) / 3)
-        or _DAY_AT_HEAD.search("\n".join(takewhile(lambda line: not ITEM.match(line), head))) is not None
-    )
+    if note.day is not None or date_of(note.path, note.text) or _LOG.search(note.path):
+        return True
+    # The first heading is the title of the note.
+    headings = [line for line in note.text.split("\n") if HEADING.match(line)][1:]
+    entries = sum(_ENTRY.match(heading) is not None for heading in headings)
+    if entries >= max(_FORM, len(headings) / 3):
+        return True
+    beginning = note.text.removeprefix("\ufeff")[:160].split("\n")
+    above_list = takewhile(lambda line: not ITEM.match(line), beginning)
+    return _DAY_AT_HEAD.search("\n".join(above_list)) is not None
 
 
 class Repeats:
-    """What repeats in notes: `found` with a proposal, and `quiet` by reason, the note's number and the line."""
+    """What repeats in notes: `by_kind` with a proposal, `quiet` by reason, with a note's path and the line.
+
+    A note is meant by its index in `notes`.
+    """
 
     def __init__(self, notes: Sequence[DatedNote], check: Callable[[], None]) -> None:
         self.notes = notes
-        self.found: list[Repeat] = []
+        self.by_kind: dict[str, list[Repeat]] = defaultdict(list)
         self.quiet: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._check = check
         self._dated = [is_dated(note) for note in notes]
-        self._talks = {
-            at for at, note in enumerate(notes) if sum(map(bool, map(_ROLE.match, note.text.split("\n")))) >= 3
-        }
-        self._rows: list[list[_Row]] = []
-        for at, note in enumerate(notes):
+        turns = (sum(_ROLE.match(line) is not None for line in note.text.split("\n")) for note in notes)
+        self._talks = {note for note, count in enumerate(turns) if count >= 3}
+        self._lines: list[list[_Line]] = []
+        """The lines of each note; none of one that is a copy, or in the folder of a program."""
+        for index, note in enumerate(notes):
             check()
-            vendor = _VENDOR.search(note.path) is not None
-            self._rows.append([] if vendor else list(_rows(at, note)))
-            if vendor:
-                self.quiet[VENDOR].append((note.path, 1))
-        self._headings = [{row.heading for row in rows[1:] if row.key.startswith("#")} for rows in self._rows]
-        self._gone: set[_Row] = set()
-        """Rows that have a finding, so that no other begins there."""
-        self._files()
-        self._blocks()
+            is_vendor = _VENDOR.search(note.path) is not None
+            self._lines.append([] if is_vendor else list(_lines_of(index, note)))
+            if is_vendor:
+                self.quiet["notes in the folder of a program"].append((note.path, 1))
+        self._headings = [{line.heading for line in lines[1:] if line.key.startswith("#")} for lines in self._lines]
+        """The headings of each note but its title."""
+        self._settled: set[_Line] = set()
+        """Lines about which all is said: no other finding begins there."""
+        self._copied_files()
+        self._copied_blocks()
         self._beats()
-        self._lines()
+        self._equal_lines()
 
     def _rank(self, note: int) -> tuple[bool, bool, int, int, str]:
         """Sort key: what lies outside archives stays, a lasting note before logs, the newest of those."""
         path, day = self.notes[note].path, self.notes[note].day
-        return _ARCHIVE.search(path) is not None, day is not None, -day.toordinal() if day else 0, len(path), path
+        is_archived = _ARCHIVE.search(path) is not None
+        return is_archived, day is not None, -day.toordinal() if day else 0, len(path), path
 
     def _is_form(self, left: int, right: int) -> bool:
         """Tell whether two notes are records of one kind: half of the headings of one are those of the other, too."""
-        mine, theirs = self._headings[left], self._headings[right]
-        return left != right and len(mine & theirs) >= max(_FORM, min(len(mine), len(theirs)) / 2)
+        shorter, longer = sorted((self._headings[left], self._headings[right]), key=len)
+        return left != right and len(shorter & longer) >= max(_FORM, len(shorter) / 2)
 
-    def _places(self, rows: Iterable[_Row], key: Callable[[_Row], str]) -> Iterator[tuple[str, list[_Row]]]:
-        by_key: dict[str, list[_Row]] = defaultdict(list)
-        for row in rows:
-            by_key[key(row)].append(row)
+    def _equal(self, lines: Iterable[_Line], key: Callable[[_Line], str]) -> list[list[_Line]]:
+        """Return those of `lines` that have the same `key`, two or more, together. Raises Cancelled."""
+        by_key: dict[str, list[_Line]] = defaultdict(list)
+        for line in lines:
+            by_key[key(line)].append(line)
         self._check()
-        yield from ((name, places) for name, places in by_key.items() if len(places) > 1)
+        return [equals for equals in by_key.values() if len(equals) > 1]
 
-    def _all(self) -> Iterator[_Row]:
-        return (row for rows in self._rows for row in rows if row not in self._gone)
+    def _open_lines(self) -> Iterator[_Line]:
+        """Yield the lines about which nothing is said yet."""
+        return (line for lines in self._lines for line in lines if line not in self._settled)
 
     # --- copied files ----------------------------------------------------------------------------------------------
 
-    def _files(self) -> None:
+    def _copied_files(self) -> None:
         """Propose the copies of a file; a piece of it, or a copy of another day, is set aside."""
-        keys = [{_CLOCK.sub("0:00", row.key) for row in rows if row.is_long} for rows in self._rows]
-        holders: dict[str, list[int]] = defaultdict(list)
-        for at, lines in enumerate(keys):
-            for line in lines:
-                holders[line].append(at)
-        shared = Counter(
-            pair for held in holders.values() if 1 < len(held) <= _MOST_NOTES for pair in combinations(held, 2)
-        )
-        edges = [
-            (left, right)
-            for (left, right), count in shared.items()
-            if count >= max(_COPY_LINES, _COPY_SHARE * min(len(keys[left]), len(keys[right])))
-        ]
+        keys = [{_CLOCK.sub("0:00", line.key) for line in lines if line.is_long} for lines in self._lines]
+        pairs = _sharing(keys)
         # Folders that differ by a number are one: snapshots of the same notes.
         folders = [re.sub(r"\d+", "0", note.path.rpartition("/")[0]) for note in self.notes]
-        twins = {(folders[at], folders[to]) for edge in edges for at, to in (edge, edge[::-1])}
+        neighbours: dict[str, set[str]] = defaultdict(set)
+        for left, right in pairs:
+            neighbours[folders[left]].add(folders[right])
+            neighbours[folders[right]].add(folders[left])
         # A folder that holds what lies in three others gathers their notes, so they stay and its own go.
-        gathers = {folder for folder, count in Counter(at for at, to in twins if at != to).items() if count >= 3}
-        for members in _families(edges):
-            keep, *copies = sorted(members, key=lambda at: (self._rank(at)[0], folders[at] in gathers, self._rank(at)))
+        gathers = {folder for folder, others in neighbours.items() if len(others - {folder}) >= 3}
+
+        def rank(note: int) -> tuple[object, ...]:
+            return self._rank(note)[0], folders[note] in gathers, self._rank(note)
+
+        for family in _families(pairs):
+            original, *copies = sorted(family, key=rank)
             name = folders[copies[-1]]  # Families whose last copy lies in one folder have one cause.
-            for at in copies:
-                path, twin, last = self.notes[at].path, self.notes[keep].path, self._rows[keep][-1].line
-                whole = {row.key for row in self._rows[at]} <= {row.key for row in self._rows[keep]}
-                days = {self.notes[note].day for note in (at, keep)} - {None}
+            lines, day = self._lines[original], self.notes[original].day
+            for copy in copies:
+                is_whole = {line.key for line in self._lines[copy]} <= {line.key for line in lines}
+                days = {self.notes[copy].day, day} - {None}
                 # A piece of a longer note has a use of its own, and so has the report of another day.
-                if whole and len(days) < 2 and 2 * len(keys[at]) >= len(keys[keep]):
-                    self.found.append(Repeat("copied file", name, path, 1, self._rows[at][-1].line, twin, 1, last))
+                if is_whole and len(days) < 2 and 2 * len(keys[copy]) >= len(keys[original]):
+                    place, twin = self._span(self._lines[copy], first=1), self._span(lines, first=1)
+                    self.by_kind["copied file"].append(Repeat(name, place, twin))
                 else:
-                    self.quiet[PARTS].append((path, 1))
-                self._rows[at] = []
+                    self.quiet["notes that hold most of another, and more"].append((self.notes[copy].path, 1))
+                self._lines[copy] = []
+
+    def _span(self, lines: Sequence[_Line], first: int = 0) -> Lines:
+        """Return where neighbouring lines of one note stand, or from its line `first` to the last of them."""
+        return self.notes[lines[0].note].path, first or lines[0].number, lines[-1].number
 
     # --- copied blocks ---------------------------------------------------------------------------------------------
 
-    def _blocks(self) -> None:
+    def _copied_blocks(self) -> None:
         """Propose the longest runs of equal lines first; a line is in one proposal."""
-        runs = [run for run in self._runs() if self._is_block(*run)]
-        family = {at: members for members in _families((left, right) for left, right, *_ in runs) for at in members}
-        covered: set[tuple[int, int]] = set()
-        for left, right, start, other, length in sorted(runs, key=lambda run: -run[4]):
-            kept, lost = ((left, start), (right, other))
-            if left != right and self._rank(right) < self._rank(left):
-                kept, lost = lost, kept
-            here, there = ([*self._rows[note][at : at + length]] for note, at in (lost, kept))
-            if any((row.note, row.line) in covered for row in (*here, *there)):
-                continue
-            covered.update((row.note, row.line) for row in here)
-            self._gone.update(here)
-            names = self.notes[lost[0]].path, here[0].line, here[-1].line
-            twins = self.notes[kept[0]].path, there[0].line, there[-1].line
-            members = family.get(left, {left})
-            self.found.append(Repeat("copied block", self.notes[min(members)].path, *names, *twins))
+        blocks = [pair for pair in self._runs() if self._is_block(*pair)]
+        families = _families((left[0].note, right[0].note) for left, right in blocks)
+        names = {note: self.notes[min(family)].path for family in families for note in family}
+        for pair in sorted(blocks, key=lambda pair: len(pair[0]), reverse=True):
+            twin, copy = sorted(pair, key=lambda lines: self._rank(lines[0].note))
+            if self._settled.isdisjoint(copy + twin):
+                self._settled.update(copy)
+                name = names[copy[0].note]
+                self.by_kind["copied block"].append(Repeat(name, self._span(copy), self._span(twin)))
 
-    def _runs(self) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield two notes, where in each a run of equal lines starts, and how long it is."""
+    def _runs(self) -> Iterator[tuple[list[_Line], list[_Line]]]:
+        """Yield the runs of equal lines, as they are in the one note and in the other, or further down in the same.
+
+        A few equal lines are a seed; the seeds that lie side by side in both notes are a run.
+        """
         seeds: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
-        for note, rows in enumerate(self._rows):
-            keys, long = [row.key for row in rows], [row.is_long for row in rows]
-            for at in range(len(rows) - _BLOCK + 1):
-                if sum(long[at : at + _BLOCK]) >= _BLOCK // 2:
-                    seeds[tuple(keys[at : at + _BLOCK])].append((note, at))
-        diagonals: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for note, lines in enumerate(self._lines):
+            for start in range(len(lines) - _BLOCK + 1):
+                block = lines[start : start + _BLOCK]
+                if sum(line.is_long for line in block) >= _BLOCK // 2:
+                    seeds[tuple(line.key for line in block)].append((note, start))
+        # Equal lines of one run lie equally far apart in their two notes.
+        starts_by: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for places in seeds.values():
             if 1 < len(places) <= _MOST_PLACES and len({note for note, _ in places}) <= _MOST_NOTES:
-                for (left, start), (right, other) in combinations(places, 2):
-                    if left != right or other - start >= _BLOCK:
-                        diagonals[left, right, other - start].append(start)
-        for (left, right, apart), starts in diagonals.items():
+                for (left, left_start), (right, right_start) in combinations(places, 2):
+                    apart = right_start - left_start
+                    if left != right or apart >= _BLOCK:
+                        starts_by[left, right, apart].append(left_start)
+        for (left, right, apart), starts in starts_by.items():
             starts.sort()
-            begun = before = starts[0]
-            for at in (*starts[1:], -1):
-                if at != before + 1:
-                    yield left, right, begun, begun + apart, before - begun + _BLOCK
-                    begun = at
-                before = at
+            first = last = starts[0]
+            for start in (*starts[1:], -1):
+                if start != last + 1:
+                    end = last + _BLOCK
+                    yield self._lines[left][first:end], self._lines[right][first + apart : end + apart]
+                    first = start
+                last = start
 
-    def _is_block(self, left: int, right: int, start: int, other: int, length: int) -> bool:
-        lines = len({row.key for row in self._rows[left][start : start + length] if row.is_long})
-        return (
-            (left != right or other - start >= length)
-            # What an archive holds is to stay as it was.
-            and not (self._dated[left] or self._dated[right])
-            and not any(_ARCHIVE.search(self.notes[at].path) for at in (left, right))
-            and not self._is_form(left, right)
-            and lines >= _BLOCK
-        )
+    def _is_block(self, left: Sequence[_Line], right: Sequence[_Line]) -> bool:
+        """Tell whether two runs of equal lines, which do not overlap, are a block and its copy."""
+        notes = left[0].note, right[0].note
+        if notes[0] == notes[1] and left[-1].number >= right[0].number:
+            return False
+        # Logs say things again, and what an archive holds is to stay as it was.
+        if any(self._dated[note] or _ARCHIVE.search(self.notes[note].path) for note in notes):
+            return False
+        return len({line.key for line in left if line.is_long}) >= _BLOCK and not self._is_form(*notes)
 
     # --- beats of logs ---------------------------------------------------------------------------------------------
 
     def _beats(self) -> None:
         """Set aside what logs say three times or more, but for the time and the number."""
-        for _, rows in self._places((row for row in self._all() if row.is_long), lambda row: _TIME.sub("0", row.key)):
-            dated = [row for row in rows if self._dated[row.note]]
-            if len(rows) >= 3 and len(dated) >= 0.6 * len(rows):
-                self._gone.update(dated)
-                self._silence(BEATS, dated)
+        long = (line for line in self._open_lines() if line.is_long)
+        for lines in self._equal(long, lambda line: _TIME.sub("0", line.key)):
+            dated = [line for line in lines if self._dated[line.note]]
+            if len(lines) >= 3 and len(dated) >= 0.6 * len(lines):
+                self._settled.update(dated)
+                self._silence("lines of a log that differ in time or number alone, as a heartbeat's do", dated)
 
     # --- what is left ----------------------------------------------------------------------------------------------
 
-    def _lines(self) -> None:
+    def _equal_lines(self) -> None:
+        """Propose that of equal lines one stays, or set them aside with the reason."""
         fields = self._fields()
-        every = (row for rows in self._rows for row in rows if row not in self._gone and not row.key.startswith("#"))
-        for _, rows in self._places(every, lambda row: row.key):
-            if reason := self._reason(rows, fields):
-                self._silence(reason, rows)
+        bodies = (line for line in self._open_lines() if not line.key.startswith("#"))
+        for lines in self._equal(bodies, lambda line: line.key):
+            if reason := self._reason(lines, fields):
+                self._silence(reason, lines)
             else:
-                self._twice(rows)
+                self._propose(lines)
 
-    def _reason(self, rows: Sequence[_Row], fields: frozenset[tuple[str, str]]) -> str:
-        """Tell why nothing is proposed about equal lines; empty where something may be."""
-        row, notes = rows[0], {row.note for row in rows}
-        dated = sum(self._dated[note] for note in notes)
-        headings = Counter(row.heading for row in rows)
-        label = _FIELD.match(row.key)
-        folder = self.notes[row.note].path.rpartition("/")[0]
-        if not all(row.counts for row in rows):
-            return HOST if _HOST_LINE.match(row.text) else MARKS if _ASIDE.match(row.text) else ""
-        if row.text.strip().strip("-* ").endswith((":", ":**")):
-            return MARKS
-        if label and (folder, label[1].strip()) in fields:
-            return FIELDS
+    def _reason(self, lines: Sequence[_Line], fields: frozenset[tuple[str, str]]) -> str:
+        """Tell why nothing is proposed about equal lines; empty where something may be.
+
+        `fields` are the labels of records, each with its folder.
+        """
+        line, notes = lines[0], {line.note for line in lines}
+        if not all(line.counts for line in lines):
+            if _HOST_LINE.match(line.text):
+                return "lines that a host or a hook wrote"
+            return "links, labels, brackets and quotations" if _ASIDE.match(line.text) else ""
+        if line.text.strip().strip("-* ").endswith((":", ":**")):
+            return "links, labels, brackets and quotations"
+        if self._field(line) in fields:
+            return "fields of records"
         if notes <= self._talks:
-            return TALK
-        if dated == len(notes):
-            return DAYS
-        if dated and dated < len(notes):
-            return PROMOTED
+            return "lines of a talk"
+        dated = {note for note in notes if self._dated[note]}
+        if dated:
+            return "lines that logs say again" if dated == notes else "lines that a log and a lasting note say"
         if any(self._is_form(*pair) for pair in combinations(notes, 2)):
-            return FORMS
-        return TEMPLATE if len(notes) >= 3 and headings.most_common(1)[0][1] >= 3 else ""
+            return "lines of notes with the same headings"
+        most_below_heading = max(Counter(line.heading for line in lines).values())
+        return "lines of a template" if len(notes) >= 3 and most_below_heading >= 3 else ""
 
     def _fields(self) -> frozenset[tuple[str, str]]:
-        """Return the labels that three notes of a folder have, by folder."""
+        """Return the labels that three notes of a folder have, with the folder."""
         holders: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for row in self._all():
-            if label := _FIELD.match(row.key):
-                holders[self.notes[row.note].path.rpartition("/")[0], label[1].strip()].add(row.note)
-        return frozenset(name for name, notes in holders.items() if len(notes) >= 3)
+        for line in self._open_lines():
+            if field := self._field(line):
+                holders[field].add(line.note)
+        return frozenset(field for field, notes in holders.items() if len(notes) >= 3)
 
-    def _twice(self, rows: Sequence[_Row]) -> None:
+    def _field(self, line: _Line) -> tuple[str, str] | None:
+        """Return the folder of a line's note and the label before its colon; None for a line without one."""
+        match = _FIELD.match(line.key)
+        return (self.notes[line.note].path.rpartition("/")[0], match[1].strip()) if match else None
+
+    def _propose(self, lines: Sequence[_Line]) -> None:
         """Propose that of equal lines one stays, or set them aside."""
-        if not rows[0].counts or _words(rows[0].key) < _FEWEST_WORDS or len(rows) > _MOST_PLACES:
-            self._silence(SHORT, rows)
+        # Fewer than ten words repeat by chance.
+        if not lines[0].counts or _words(lines[0].key) < 10 or len(lines) > _MOST_PLACES:
+            self._silence("short lines", lines)
             return
-        ranked = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
-        pairs = [(row, twin) for twin, row in combinations(ranked, 2) if self._is_twin(row, twin)]
-        # Of several twins the first one stays.
-        twins = dict(reversed(pairs))
-        self._silence(APART, (row for row in rows if row not in twins and row not in twins.values()))
-        for row, twin in twins.items():
-            place, name = self.notes[row.note].path, self.notes[twin.note].path
-            self.found.append(Repeat("said twice", name, place, row.line, row.line, name, twin.line, twin.line))
+        ranked = sorted(lines, key=lambda line: (self._rank(line.note), line.number))
+        twins: dict[_Line, _Line] = {}
+        for twin, line in combinations(ranked, 2):
+            if self._is_twin(line, twin):
+                # Of several twins the first one stays.
+                twins.setdefault(line, twin)
+        self._silence(
+            "lines that two sections or two notes say",
+            (line for line in lines if line not in twins and line not in twins.values()),
+        )
+        for line, twin in twins.items():
+            name = self.notes[twin.note].path
+            self.by_kind["said twice"].append(Repeat(name, self._span([line]), self._span([twin])))
 
-    def _is_twin(self, row: _Row, twin: _Row) -> bool:
+    def _is_twin(self, line: _Line, twin: _Line) -> bool:
         """Tell whether MEMORY.md, which sessions read anyway, or the same section says a line already.
 
         Other notes that share lines are versions, extracts and records, and a heading gives its lines another sense.
         So does the line above to what is indented.
         """
-        if row.note != twin.note:
+        if line.note != twin.note:
             return self.notes[twin.note].path == "MEMORY.md"
-        return row.heading == twin.heading and row.text[0] not in " \t|"
+        return line.heading == twin.heading and not line.text.startswith((" ", "\t", "|"))
 
-    def _silence(self, reason: str, rows: Iterable[_Row]) -> None:
-        for row in rows:
-            self.quiet[reason].append((self.notes[row.note].path, row.line))
+    def _silence(self, reason: str, lines: Iterable[_Line]) -> None:
+        for line in lines:
+            self.quiet[reason].append((self.notes[line.note].path, line.number))
 
 
 def _words(key: str) -> int:
+    """Count the words of a line, without the addresses in it."""
     return len(_WORD.findall(re.sub(r"https?://\S+", " ", key)))
 
 
-def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
-    """Yield the lines of a note that are not blank and not front matter."""
+def _lines_of(index: int, note: DatedNote) -> Iterator[_Line]:
+    """Yield the lines of the note with that `index` that are not blank and not front matter."""
     lines = note.text.removeprefix("\ufeff").split("\n")
-    dreams = {line for block in dream_blocks(note.text) for line in range(block.first, block.last + 1)}
+    dreams = {number for block in dream_blocks(note.text) for number in range(block.first, block.last + 1)}
     front = lines.index("---", 1) + 1 if lines[0].strip() == "---" and "---" in lines[1:40] else 0
     heading = ""
     for number, text, fence in lines_of(note):
@@ -348,18 +355,35 @@ def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
             continue
         if not fence and HEADING.match(text):
             heading = " ".join(text.lower().split())
-            yield _Row(at, number, text, key=heading, heading=heading, counts=False)
+            yield _Line(index, number, text, key=heading, heading=heading, counts=False)
         else:
-            counts = not fence and number not in dreams and not (_HOST_LINE.match(text) or _ASIDE.match(text))
-            yield _Row(at, number, text, f"`{text.strip()}" if fence else plain(text), heading, counts)
+            key = f"`{text.strip()}" if fence else plain(text)
+            is_aside = fence or number in dreams or _HOST_LINE.match(text) or _ASIDE.match(text)
+            yield _Line(index, number, text, key=key, heading=heading, counts=not is_aside)
 
 
-def _families(edges: Iterable[tuple[int, int]]) -> list[set[int]]:
-    """Join what edges connect."""
-    family: dict[int, set[int]] = {}
-    for left, right in edges:
-        fewer, more = sorted((family.setdefault(left, {left}), family.setdefault(right, {right})), key=len)
-        if fewer is not more:
-            more |= fewer
-            family.update(dict.fromkeys(fewer, more))
-    return list({id(members): members for members in family.values()}.values())
+def _sharing(keys: Sequence[Collection[str]]) -> list[tuple[int, int]]:
+    """Return the pairs of notes, of which `keys` has the long lines, that share most lines of the shorter one."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for note, lines in enumerate(keys):
+        for line in lines:
+            holders[line].append(note)
+    few = (notes for notes in holders.values() if 1 < len(notes) <= _MOST_NOTES)
+    shared = Counter(pair for notes in few for pair in combinations(notes, 2))
+
+    def least(left: int, right: int) -> float:
+        return max(_COPY_LINES, _COPY_SHARE * min(len(keys[left]), len(keys[right])))
+
+    return [pair for pair, count in shared.items() if count >= least(*pair)]
+
+
+def _families(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:
+    """Return the sets of notes that `pairs` connect, directly or through others."""
+    family_of: dict[int, set[int]] = {}
+    for left, right in pairs:
+        families = family_of.setdefault(left, {left}), family_of.setdefault(right, {right})
+        smaller, larger = sorted(families, key=len)
+        if smaller is not larger:
+            larger |= smaller
+            family_of.update(dict.fromkeys(smaller, larger))
+    return list({id(family): family for family in family_of.values()}.values())

@@ -16,7 +16,7 @@ from memory_tui.inbox import checks
 from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
 from memory_tui.inbox.checks import BY_KIND, InboxInputs, changes, examine
-from memory_tui.inbox.entries import DatedNote, Suggestion, note_items
+from memory_tui.inbox.entries import DatedNote, Suggestion, items_of
 from memory_tui.notes.changes import Change, FileChange, diff_lines, to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
@@ -41,7 +41,7 @@ def found(*notes, **more):
 
 def test_a_note_is_read_as_the_things_it_says():
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
-    got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
+    got = [(entry.first, entry.last, entry.fenced) for entry in items_of(note(text))]
     assert got == [(3, 4, False), (5, 6, False), (7, 7, False), (9, 13, True), (14, 14, False)]
 
 
@@ -49,7 +49,7 @@ def test_a_note_is_read_as_the_things_it_says():
 def test_entries_are_lines_of_the_note_in_order(text):
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     last = 0
-    for entry in note_items(note(text)):
+    for entry in items_of(note(text)):
         assert last < entry.first <= entry.last <= len(lines)
         assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
         assert entry.text.strip()
@@ -182,7 +182,7 @@ def test_a_stop_is_heard_between_two_things_a_note_says():
 
 
 def test_a_paragraph_without_an_end_is_looked_at_in_parts():
-    items = [*note_items(DatedNote("MEMORY.md", "no blank line between these\n" * 1_000, None))]
+    items = [*items_of(DatedNote("MEMORY.md", "no blank line between these\n" * 1_000, None))]
     assert [(item.first, item.last) for item in items][:2] == [(1, 200), (201, 400)]
     assert items[-1].last == 1_000
 
