@@ -393,7 +393,7 @@ def _over_budget(run: Examination) -> Iterator[Suggestion]:
         note = run.by_path[path]
         count = note.text.removesuffix("\n").count("\n") + 1
         # A last line of 0 means the end of the note, which may be examined in part only.
-        end = max(first, min(last or count, count))
+        end = max(first, min(last, count) if last else count)
         host = "Claude Code" if path in run.inputs.claude else "OpenClaw"
         entries = sum(first <= item.first <= end for item in items_of(note))
         finding = notice("beyond_budget", path=path, first=first, last=last, host=host, entries=entries)
@@ -450,9 +450,8 @@ def _flawed(run: Examination) -> Iterator[Suggestion]:
         # One line may repeat one flaw thousands of times.
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
             place = run.passage(note.path, flaw.line, flaw.line)
-            yield Suggestion(
-                place, notice("annotation_idle", cause=flaw.reason), digest(lines[flaw.line - 1] + flaw.reason)
-            )
+            seen = digest(lines[flaw.line - 1] + flaw.reason)
+            yield Suggestion(place, notice("annotation_idle", cause=flaw.reason), seen)
 
 
 _LATER: tuple[Action, ...] = ("keep", "snooze")

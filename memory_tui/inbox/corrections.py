@@ -197,9 +197,8 @@ class Corrections:
             if len(old.terms) <= 18 and new.terms - old.terms and _is_older(old, new) and _holds(old):
                 shared = self._weight(new.terms & old.terms)
                 share = shared / self._weight(old.terms)
-                yield _Candidate(
-                    old, share, 0.5 * share + 0.5 * (shared / weight) + 0.15 * (old.heading == new.heading)
-                )
+                likeness = 0.5 * share + 0.5 * shared / weight + 0.15 * (old.heading == new.heading)
+                yield _Candidate(old, share, likeness)
 
     def _best(self, new: Line, fits: Callable[[Line, _Candidate], bool]) -> Line | None:
         """Return the older line that is most like `new` of those that fit; None where none does."""

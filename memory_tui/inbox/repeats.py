@@ -316,10 +316,8 @@ class Repeats:
             if self._is_twin(line, twin):
                 # Of several twins the first one stays.
                 twins.setdefault(line, twin)
-        self._silence(
-            "lines that two sections or two notes say",
-            (line for line in lines if line not in twins and line not in twins.values()),
-        )
+        apart = (line for line in lines if line not in twins and line not in twins.values())
+        self._silence("lines that two sections or two notes say", apart)
         for line, twin in twins.items():
             name = self.notes[twin.note].path
             self.by_kind["said twice"].append(Repeat(name, self._span([line]), self._span([twin])))

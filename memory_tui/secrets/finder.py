@@ -31,7 +31,7 @@ class KeyFormat(NamedTuple):
     """How the keys of a maker look: group 1 of a match, or all of it, is the key.
 
     A key begins where a word does, unless it is so telling that it counts `anywhere`.
-    It has `_LONG` signs or more and no space, unless it may be `short`.
+    It has 16 signs or more, as few words of a text, and no space, unless it may be `short`.
     """
 
     kind: str
@@ -41,8 +41,7 @@ class KeyFormat(NamedTuple):
 
 
 BASIC, COMMAND = "Basic Auth Credentials", "password in a command"
-TOKEN = "JSON Web Token"
-PRIVATE = "Private Key"
+TOKEN, PRIVATE = "JSON Web Token", "Private Key"
 
 
 @cache
@@ -57,8 +56,6 @@ def signs() -> tuple[tuple[str, KeyFormat], ...]:
     )
 
 
-_LONG = 16
-"""Signs of a word that few words of a text have, and most keys."""
 _LONGEST_PIECE = 8000
 """Characters that are looked at together, because some patterns take quadratic time; cut between lines where it can."""
 
@@ -90,31 +87,32 @@ class Finding(Struct, frozen=True):
 
 
 def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
-    """Find everything in `text` that looks like a secret, by position, without overlaps."""
+    """Find everything in `text` that looks like a secret, by position; what overlaps is one finding."""
     spans = [
-        (at + start, at + end, kind, label)
-        for at, piece in _pieces(text)
+        (piece_start + start, piece_start + end, kind, label)
+        for piece_start, piece in _pieces(text)
         for start, end, kind, label in (*_by_maker(piece), *written(piece, known))
     ]
     spans += _private(text)
     findings: list[Finding] = []
-    line, counted = 1, 0
+    line, counted_to = 1, 0
     for start, end, kind, label in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if findings and start < findings[-1].end:
-            last = findings[-1]
+        last = findings[-1] if findings else None
+        if last is not None and start < last.end:
             # The first to begin has the more telling name, unless that only tells of a label.
-            name, of = (kind, label) if last.kind == LABELLED != kind else (last.kind, last.label)
-            findings[-1] = Finding(name, last.line, last.start, max(end, last.end), of)
+            if last.kind != LABELLED or kind == LABELLED:
+                kind, label = last.kind, last.label
+            findings[-1] = Finding(kind, last.line, last.start, max(end, last.end), label)
         else:
-            line += text.count("\n", counted, start)
-            counted = start
+            line += text.count("\n", counted_to, start)
+            counted_to = start
             findings.append(Finding(kind, line, start, end, label))
-    return tuple(row for row in findings if exactly(text[row.start : row.end]) not in known.cleared)
+    return tuple(finding for finding in findings if exactly(text[finding.start : finding.end]) not in known.cleared)
 
 
 def is_doubtful(text: str, findings: Iterable[Finding], known: Known) -> bool:
     """Tell whether one of `findings`, which were made without what is `known` of the workspace, may be none with it."""
-    values = "\n".join(text[row.start : row.end] for row in findings)
+    values = "\n".join(text[finding.start : finding.end] for finding in findings)
     parts = _ADDRESS_PART.findall(values)
     return not known.in_addresses.isdisjoint(parts) or any(prefix in values for prefix in known.prefixes)
 
@@ -129,23 +127,26 @@ def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) ->
 
     A prefix that three or more different values have, of which fewer than half stand after a label, is one of ids.
     """
-    parts: set[str] = set()
+    address_parts: set[str] = set()
     values: dict[str, set[str]] = defaultdict(set)
-    around: dict[str, set[str]] = defaultdict(set)
+    lines: dict[str, set[str]] = defaultdict(set)
     # Piece by piece, because nothing else runs while a pattern is looked for, and a note may have 30 MB.
     for text in (piece for whole in texts for _, piece in _pieces(whole)):
         for address in _ADDRESS.findall(text):
-            parts.update(_ADDRESS_PART.findall(address))
+            address_parts.update(_ADDRESS_PART.findall(address))
         for match in _ID.finditer(text):
-            values[prefix_of(match[0])].add(match[0])
-            around[prefix_of(match[0])].add(text[max(0, match.start() - _BEFORE) : match.end()].rpartition("\n")[2])
-    ids = set()
-    for name, seen in values.items():
-        if len(seen) >= _FEWEST_IDS:
-            rows = ((line, row) for line in around[name] for row in find(line) if row.kind == LABELLED)
-            secret = {value for line, row in rows if (value := line[row.start : row.end]) in seen}
-            ids |= {name} if 2 * len(secret) < len(seen) else set()
-    return Known(frozenset(parts), frozenset(ids), frozenset(cleared))
+            prefix = prefix_of(match[0])
+            values[prefix].add(match[0])
+            # The value with what stands before it on its line, which may be the label of a secret.
+            lines[prefix].add(text[max(0, match.start() - _BEFORE) : match.end()].rpartition("\n")[2])
+    id_prefixes = set()
+    for prefix, ids in values.items():
+        if len(ids) >= _FEWEST_IDS:
+            labelled = ((line, finding) for line in lines[prefix] for finding in find(line) if finding.kind == LABELLED)
+            secrets = {line[finding.start : finding.end] for line, finding in labelled}
+            if 2 * len(secrets & ids) < len(ids):
+                id_prefixes.add(prefix)
+    return Known(in_addresses=frozenset(address_parts), prefixes=frozenset(id_prefixes), cleared=frozenset(cleared))
 
 
 def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
@@ -156,11 +157,11 @@ def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
 def covered(text: str, findings: Iterable[Finding], mask: Callable[[str], str] = lambda _secret: MASK) -> str:
     """Return `text` with `mask` of each of `findings` in its place."""
     parts: list[str] = []
-    at = 0
+    last_end = 0
     for finding in findings:
-        parts += (text[at : finding.start], mask(text[finding.start : finding.end]))
-        at = finding.end
-    return "".join((*parts, text[at:]))
+        parts += (text[last_end : finding.start], mask(text[finding.start : finding.end]))
+        last_end = finding.end
+    return "".join((*parts, text[last_end:]))
 
 
 def kinds(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
@@ -170,35 +171,38 @@ def kinds(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
     """Yield parts of `text` with their positions; mostly all of it. They are cut between lines, else between words."""
-    at = 0
-    while len(text) - at > _LONGEST_PIECE:
-        most = at + _LONGEST_PIECE
-        end = text.rfind("\n", at, most) + 1 or text.rfind(" ", at, most) + 1 or most
-        yield at, text[at:end]
-        at = end
-    yield at, text[at:]
+    start = 0
+    while len(text) - start > _LONGEST_PIECE:
+        most = start + _LONGEST_PIECE
+        # Behind the last line end; 0 where there is none, then behind the last blank, else anywhere.
+        end = text.rfind("\n", start, most) + 1 or text.rfind(" ", start, most) + 1 or most
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
 
 
 def _private(text: str) -> Iterator[Span]:
     """Yield private keys from their first line to their last, however long."""
-    at = 0
-    while (begun := text.find("-----BEGIN", at)) >= 0:
-        at = begun + 1
-        if match := _PRIVATE_KEY.match(text, begun):
-            end = text.find("-----END", match.end())
+    searched_to = 0
+    while (start := text.find("-----BEGIN", searched_to)) >= 0:
+        searched_to = start + 1
+        if match := _PRIVATE_KEY.match(text, start):
+            last_line = text.find("-----END", match.end())
             # One that is cut off goes on to a blank line.
-            line = text.find("\n", end) if end >= 0 else text.find("\n\n", match.end())
-            at = line if line >= 0 else len(text)
-            yield begun, at, PRIVATE, None
+            end = text.find("\n", last_line) if last_line >= 0 else text.find("\n\n", match.end())
+            searched_to = end if end >= 0 else len(text)
+            yield start, searched_to, PRIVATE, None
 
 
 def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
-    small = text.lower()
-    long = " ".join([word for word in small.split() if len(word) >= _LONG])
-    # Few texts hold any of these words, and all texts are looked at.
-    for form in dict.fromkeys([form for word, form in signs() if word in (small if form.short else long)]):
+    words = text.lower()
+    long_words = " ".join([word for word in words.split() if len(word) >= 16])
+    # Few texts hold any of these words, and all texts are looked at; a format may have several words.
+    formats = dict.fromkeys([form for word, form in signs() if word in (words if form.short else long_words)])
+    for form in formats:
         for match in _compiled(form).finditer(text):
+            # The group that is the key, where the pattern has one; else all of it.
             start, end = match.span(match.lastindex or 0)
             if form.kind in (BASIC, COMMAND) and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue
@@ -211,8 +215,9 @@ def _by_maker(text: str) -> Iterator[Span]:
 
 @cache
 def _compiled(form: KeyFormat) -> re.Pattern[str]:
-    pattern = form.pattern + _REST if form.anywhere else rf"(?<![A-Za-z0-9]){form.pattern}"
-    return re.compile(pattern, re.ASCII if form.anywhere else 0)
+    if form.anywhere:
+        return re.compile(form.pattern + _REST, re.ASCII)
+    return re.compile(rf"(?<![A-Za-z0-9]){form.pattern}")
 
 
 def _is_token(text: str) -> bool:
@@ -232,13 +237,12 @@ _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret
 def _of_openclaw() -> tuple[re.Pattern[str], ...]:
     """Return OpenClaw's own patterns; compiled once, at the first conversation."""
     space = re.escape(jsstring.WHITESPACE)
-    rows = (row.replace("{space}", space) for row in tables("formats.toml")["openclaw"])
-    return tuple(re.compile(row, re.ASCII | re.IGNORECASE) for row in rows)
+    patterns = (pattern.replace("{space}", space) for pattern in tables("formats.toml")["openclaw"])
+    return tuple(re.compile(pattern, re.ASCII | re.IGNORECASE) for pattern in patterns)
 
 
-_SLICED_FROM = 32_768
-_SLICE = 16_384
-_CLEAR = (6, 4)
+_SLICED_FROM, _SLICE = 32_768, 16_384
+_CLEAR_HEAD, _CLEAR_TAIL = 6, 4
 _SHORTEST_SHOWN = 18
 
 
@@ -248,23 +252,20 @@ def redact(text: str) -> str:
     Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
     """
     for pattern in _of_openclaw():
-        if jsstring.utf16_len(text) > _SLICED_FROM:
-            text = "".join(pattern.sub(_masked, part) for part in jsstring.utf16_slices(text, _SLICE))
-        else:
-            text = pattern.sub(_masked, text)
+        is_long = jsstring.utf16_len(text) > _SLICED_FROM
+        slices = jsstring.utf16_slices(text, _SLICE) if is_long else [text]
+        text = "".join(pattern.sub(_masked, part) for part in slices)
     return text
 
 
 def _masked(match: re.Match[str]) -> str:
+    """Return what a pattern of OpenClaw matched with a mask for the secret: its last group, or all of it."""
     whole = match.group()
     if "PRIVATE KEY-----" in whole:
         return MASK
-    token = next((group for group in reversed(match.groups()) if group), whole)
-    return whole.replace(token, _mask(token), 1)
-
-
-def _mask(token: str) -> str:
-    if jsstring.utf16_len(token) < _SHORTEST_SHOWN:
-        return MASK
-    units = jsstring.utf16_slices(token, 1)
-    return "".join((*units[: _CLEAR[0]], "…", *units[-_CLEAR[1] :]))
+    groups = [group for group in match.groups() if group]
+    secret = groups[-1] if groups else whole
+    units = jsstring.utf16_slices(secret, 1)
+    is_short = len(units) < _SHORTEST_SHOWN
+    mask = MASK if is_short else "".join((*units[:_CLEAR_HEAD], "…", *units[-_CLEAR_TAIL:]))
+    return whole.replace(secret, mask, 1)

@@ -56,22 +56,19 @@ def _may_label(word: str) -> bool:
     return bool(_OF_SECRETS.search(word) or _pattern("{halves}").search(word))
 
 
-_LONG_WORD = 40
-
-
 def _hints(line: str) -> bool:
-    """Tell whether a line, in lower case, holds a label; word by word first, because most words come again."""
+    """Tell whether a line, in lower case, holds a label; word by word first, because most words come again.
+
+    A word of more than 40 letters hardly does, and is not remembered.
+    """
     words = line.split()
-    may = max(map(len, words), default=0) > _LONG_WORD or any(map(_may_label, words))
-    return may and _OF_SECRETS.search(line) is not None
+    may_hold = max(map(len, words), default=0) > 40 or any(map(_may_label, words))
+    return may_hold and _OF_SECRETS.search(line) is not None
 
 
-_NOT_BEFORE = _pattern(
-    r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
-)
+_NOT_BEFORE = _pattern(r"(?:{not_before})[ _-]?$")
 _JOINED = (
-    r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:is|was|now|ist|lautet|est|es|je|är|to|là|jest)\b|\b[éè]|[はが是为為는은])"
-    r"(?:\s+(?:now|jetzt|nun|to)\b)?:?|改[成为]了?)"
+    r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:{is})\b|\b[éè]|[はが是为為는은])(?:\s+(?:now|jetzt|nun|to)\b)?:?|改[成为]了?)"
 )
 _OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
 _LABEL = _pattern(
@@ -87,8 +84,6 @@ _VARIABLE = _pattern(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-]{
 _NETS, _NET_CODE = _pattern("{net}"), _pattern(r"\d{16,20}")
 _OF_LOGIN = _pattern(r"(?<![^\W_])(?:{admin}|{login}|{strong}|{short}|{net})(?![^\W_])", re.IGNORECASE)
 _STREWN = _pattern(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
-_NEAR = 50
-"""Characters from what speaks of a login to what has the form of a password."""
 _SIGN_WITHIN = _pattern(r"\w[!#$%&*?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
 _WITHIN, _MADE_UP = _pattern(r"\w[!$&*?§]\w"), _pattern(r"(?=.*[a-z]{3}).*\w[!$&*?§]\w")
 _FURTHER = _pattern(
@@ -112,11 +107,7 @@ _DIGITS = _pattern(
 _PIN, _CODE_VALUE = _pattern(r"\d{4,12}[#*]?"), _pattern(_CODE_SHAPE)
 _PIN_NAME = _pattern(r"(?:{pin})\d?")
 _OF_DIGITS = _pattern(r"(?:{pin}|passcode|密[码碼]|暗証番号|비밀번호|{door})\d?$")
-_OF_NET = _pattern(
-    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm|\w{3,12}setup-).*|.*(?:5|2[.,]4|6)g(?:hz)?"
-    r"|(?:[0-9a-f]{2}[:-]){2}.*",
-    re.IGNORECASE,
-)
+_OF_NET = _pattern(r"(?:{net_name}).*|.*(?:5|2[.,]4|6)g(?:hz)?|(?:[0-9a-f]{2}[:-]){2}.*", re.IGNORECASE)
 """What is the name of a network or its device, and not its key."""
 _NOT_NET = _pattern(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
 _CONSTANT = _pattern(r"\b(?:const|let|var|val)\s[\w ]*$|(?:\be\.g\.|\bz\. ?B\.|\bp\. ?ej\.|例如|например)\W*\w*$")
@@ -125,9 +116,7 @@ _IDENTIFIER = _pattern(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4}[dhm]?)){2,}
 _UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _GROUPED = _pattern(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
 _HEX = _pattern(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
-_DOCUMENTED = _pattern(
-    r"(?:ou|oc|om|cli|price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|img|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
-)
+_DOCUMENTED = _pattern(r"(?:{public})_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]")
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
 _REFERENCE = _pattern(
     r"\$?\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|<.*>|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
@@ -135,10 +124,7 @@ _REFERENCE = _pattern(
 )
 """A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`. Letter case counts."""
 
-_HOST = (
-    r"(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*\.(?!(?:js|ts|py|md|go|rs|sh|json|ya?ml|txt"
-    r"|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
-)
+_HOST = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*\.(?!(?:{ending})\b)[a-z]{2,12})(?::\d{2,5})?"
 _MACHINE = _pattern(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
 _AFTER_LOGIN = _pattern(r"(?:{login}|{strong})(?P<rest>[^/]{0,20})$", re.IGNORECASE)
 _USERS = _pattern(r"{login}|{admin}")
@@ -184,7 +170,8 @@ Span = tuple[int, int, str, Label | None]
 
 def prefix_of(value: str) -> str:
     """Return the letters before the first `_` or `-` of a value, with that sign; empty where there are none."""
-    return match[0] if (match := re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)) else ""
+    match = re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)
+    return match[0] if match else ""
 
 
 _WINDOW, _OVERLAP = 600, 200
@@ -193,83 +180,100 @@ _WINDOW, _OVERLAP = 600, 200
 
 def written(text: str, known: Known) -> Iterator[Span]:
     """Yield what people write down as a secret."""
-    at, before = 0, ""
+    line_start = 0
+    # The beginning of a line above that holds a label, for the codes or words in the lines after it.
+    above = ""
+    # The labels of the columns, while in a table.
     labels: dict[int, str] = {}
     for line in text.split("\n"):
         is_row = "|" in line
-        spans = [(0, span) for span in _in_columns(line, labels)] if labels and is_row else []
-        labels = labels or _columns(line) if is_row else {}
-        hinted, after = _hints(line.lower()), False
-        if not (hinted or before or _TELLING.search(line)):
-            at += len(line) + 1
-            continue
-        for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-            window = line[cut : cut + _WINDOW]
-            words = [*_listed(window, before)] if hinted or before else []
-            after = after or bool(words)
-            values = [*_opening(window), *(_labelled(window, known) if hinted else ())]
-            values += _strewn(window, known) if hinted or _WITHIN.search(window) else ()
-            beside = _pairs(window) if hinted or "/" in window or "@" in window else ()
-            spans += [(cut, span) for span in (*values, *words, *beside)]
-        yield from ((at + cut + start, at + cut + end, kind, label) for cut, (start, end, kind, label) in spans)
-        at += len(line) + 1
-        before = line[:_OVERLAP] if hinted else before if after else ""
+        spans = list(_in_columns(line, labels)) if is_row else []
+        labels = (labels or _columns(line)) if is_row else {}
+        has_label = _hints(line.lower())
+        if has_label or above or _TELLING.search(line):
+            for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
+                window = _in_window(line[cut : cut + _WINDOW], above, known, has_label=has_label)
+                spans += [(cut + start, cut + end, kind, label) for start, end, kind, label in window]
+            yield from ((line_start + start, line_start + end, kind, label) for start, end, kind, label in spans)
+            if has_label:
+                above = line[:_OVERLAP]
+            elif not any(kind in (SEED, CODES) for _, _, kind, _ in spans):
+                above = ""
+        line_start += len(line) + 1
+
+
+def _in_window(line: str, above: str, known: Known, *, has_label: bool) -> Iterator[Span]:
+    """Yield the secrets in a line, or in a part of a long one.
+
+    Where the line `has_label` all forms are looked for, else those alone of which a sign stands there.
+    """
+    yield from _opening(line)
+    yield from _labelled(line, known) if has_label else ()
+    yield from _strewn(line, known) if has_label or _WITHIN.search(line) else ()
+    yield from _listed(line, above) if has_label or above else ()
+    yield from _pairs(line) if has_label or "/" in line or "@" in line else ()
 
 
 def _labelled(line: str, known: Known) -> Iterator[Span]:
     """Yield the values after a label in a line, with the label."""
-    end = 0
+    last_end = 0
     for match in _LABEL.finditer(line):
-        at = match.end()
-        if at < end or _another_thing(line, match) or not (value := _value(line, match)):
+        start = match.end()
+        value = _value(line, match)
+        # A label inside the value before it is none.
+        if start < last_end or not value or _is_of_another_thing(line, match):
             continue
         name = line[match.start() : match.end("form")].strip("\"'*_`)] ").lower()
         # The beginning of a password is a part of the secret.
         label = Label(name, prefix_of(value) if match["name"] else "")
         # A short value of a declared constant, or of an example by its words, is none.
-        example = len(value) < 16 and _CONSTANT.search(line, max(0, match.start() - 40), match.start())
-        if not example and (name, label.prefix) not in known.cleared and _is_value(line, match, name, value, known):
-            end = at + len(value)
-            yield at, end, LABELLED, label
+        is_example = len(value) < 16 and _CONSTANT.search(line, max(0, match.start() - 40), match.start())
+        is_cleared = (name, label.prefix) in known.cleared
+        if not is_example and not is_cleared and _is_value(line, match, name, value, known):
+            last_end = start + len(value)
+            yield start, last_end, LABELLED, label
         elif match["word"] and (further := _further(line, match)):
             yield *further.span(1), LABELLED, label
 
 
 def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Known) -> bool:
-    """Tell whether `value` is what the label of `match` announces."""
+    """Tell whether `value` is what the label `name` announces; `match` of it is `bare` where no sign stands between."""
     if match["name"]:
-        return _key(value, name, known, bare=bool(match["bare"]))
+        return _is_key(value, name, known, bare=bool(match["bare"]))
     if match["net"]:
-        if (between := match["between"]) is None:
+        if match["between"] is None:
             return False
-        named = bool(_NOT_NET.search(name + between.lower()))
-        return (not named and _of_net(value)) or (_WORD.search(between.lower()) is not None and _password(value))
+        between = match["between"].lower()
+        if _is_net_key(value) and not _NOT_NET.search(name + between):
+            return True
+        return _WORD.search(between) is not None and _is_password(value)
     if _PIN_NAME.fullmatch(name):
         return _CODE_VALUE.fullmatch(value) is not None
     before = line[max(0, match.start() - 60) : match.start()].lower()
     of_net = _NETS.search(before) is not None
-    if of_net and _of_net(value):
+    if of_net and _is_net_key(value):
         return True
-    if name == "pass" and match["bare"]:
-        return _bare(value) and (of_net or _USERS.search(before) is not None)
     if not match["bare"]:
-        return _password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
+        return _is_password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
+    if name == "pass":
+        return _is_bare_password(value) and (of_net or _USERS.search(before) is not None)
     # What is on the back of a card has three digits.
-    digits = _OF_DIGITS.search(name) and _CODE_VALUE.fullmatch(value.zfill(4) if name.startswith("cv") else value)
-    of_device = name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value)
-    return bool(digits or of_device) or _bare(value)
+    code = value.zfill(4) if name.startswith("cv") else value
+    is_code = _OF_DIGITS.search(name) and _CODE_VALUE.fullmatch(code)
+    is_device_key = name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value)
+    return bool(is_code or is_device_key) or _is_bare_password(value)
 
 
 def _further(line: str, match: re.Match[str]) -> re.Match[str] | None:
     """Return the match of a value some words after the label of a password: of all classes, or the key of a network."""
-    further = _FURTHER.match(line, match.end("form"))
-    if further and _bare(further[1], 4):
-        return further
-    of_net = _AFTER_NET.match(line, match.end("form"))
-    return of_net if of_net and _of_net(of_net[1]) else None
+    password = _FURTHER.match(line, match.end("form"))
+    if password and _is_bare_password(password[1], 4):
+        return password
+    net_key = _AFTER_NET.match(line, match.end("form"))
+    return net_key if net_key and _is_net_key(net_key[1]) else None
 
 
-def _of_net(value: str) -> bool:
+def _is_net_key(value: str) -> bool:
     """Tell whether `value` can be the key of a wireless network."""
     fits = len(value) >= 8 and value.isascii() and _MIXED.fullmatch(value) and not placeholder(value)
     return bool(_NET_CODE.fullmatch(value) or (fits and not _OF_NET.fullmatch(value)))
@@ -281,53 +285,57 @@ def _strewn(line: str, known: Known) -> Iterator[Span]:
     Where a sign stands between letters, as only people who make up a password write it, no login need be named.
     """
     cleared = {prefix for _, prefix in known.cleared}
-    logins = [match.end() for match in _OF_LOGIN.finditer(line)]
+    login_ends = [match.end() for match in _OF_LOGIN.finditer(line)]
     for match in _STREWN.finditer(line):
+        start = match.start(1)
         value = match[1].rstrip(_TRAILING)
-        telling = _SIGN_WITHIN.search(value) and not placeholder(value) and not _OF_NET.fullmatch(value)
-        near = _MADE_UP.match(value) or any(0 <= match.start(1) - end <= _NEAR for end in logins)
-        if telling and near and len(value) >= 8 and _classes(value) == 4 and prefix_of(value) not in cleared:
-            yield match.start(1), match.start(1) + len(value), LABELLED, None
+        if len(value) < 8 or not _SIGN_WITHIN.search(value) or _classes(value) < 4:
+            continue
+        is_near = _MADE_UP.match(value) or any(0 <= start - end <= 50 for end in login_ends)
+        is_name = placeholder(value) or _OF_NET.fullmatch(value) or prefix_of(value) in cleared
+        if is_near and not is_name:
+            yield start, start + len(value), LABELLED, None
 
 
 def _value(line: str, match: re.Match[str]) -> str:
     """Return what stands after a label; inside quotes all of it, where it has a word of letters and digits."""
     quote = match["open"][-1:]
     quoted = _QUOTES[quote].match(line, match.end()) if quote in _QUOTES else None
-    if quoted and (
-        " " not in quoted[0]
-        or match[0].lower().startswith("passphrase")
-        or any(map(_MIXED.fullmatch, quoted[0].split()))
-    ):
-        return quoted[0]
+    if quoted:
+        is_phrase = match[0].lower().startswith("passphrase")
+        if is_phrase or " " not in quoted[0] or any(map(_MIXED.fullmatch, quoted[0].split())):
+            return quoted[0]
     plain = _VALUE.match(line, match.end())
     # The text of a link names what it leads to.
     if plain is None or "](" in plain[0] or _REFERENCE.fullmatch(plain[0][:_LONGEST_VALUE].rstrip(".,;:")):
         return ""
+    # In JSON the next member may follow without a blank.
     return plain[0].partition(',"')[0].rstrip(_TRAILING)
 
 
 def _opening(line: str) -> Iterator[Span]:
     """Yield the codes in a sentence that names what is shut and that it is opened by them."""
-    codes = [*_DIGITS.finditer(line)]
+    codes = list(_DIGITS.finditer(line))
     for match in codes if codes and _pattern("{shut}").search(line.lower()) else ():
         before = line[max(0, match.start() - 70) : match.start()].lower()
         after = line[match.end() : match.end() + 30].lower()
-        opens = (match[0][-1] in "#*" and "**" not in match[0] + after[:1]) or _pattern("{opens}").search(before)
+        # Two stars are Markdown's, one is a key of the lock.
+        ends_with_key = match[0].endswith(("#", "*")) and "**" not in match[0] + after[:1]
+        opens = ends_with_key or _pattern("{opens}").search(before)
         if opens and _pattern("{shut}").search(before + after) and not _pattern("{other}").search(before):
             yield *match.span(), LABELLED, Label("code", "")
 
 
-def _another_thing(line: str, match: re.Match[str]) -> bool:
+def _is_of_another_thing(line: str, match: re.Match[str]) -> bool:
     """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
     between = (match["between"] or "").lower()
     if _pattern("{not_after}").match(line.lower(), match.start("form")) or _pattern("{not_after}").search(between):
         return True
     if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
         return True
-    joiner = line[match.end("between") : match.start("open")] if match["between"] is not None else ""
-    # A cell holds more than the label, or the value is that of another variable.
-    return ("|" in joiner or joiner == "=") and bool(between.strip())
+    # With words between, a cell holds more than the label, or the value is that of another variable.
+    joiner = line[match.end("between") : match.start("open")] if between.strip() else ""
+    return "|" in joiner or joiner == "="
 
 
 def placeholder(value: str) -> bool:
@@ -335,35 +343,41 @@ def placeholder(value: str) -> bool:
     return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _pattern("{no_value}").match(value[:_LONGEST_VALUE]))
 
 
-def _password(value: str) -> bool:
+def _is_password(value: str) -> bool:
     """Tell whether `value`, after the label of a password and a sign, is neither a placeholder nor words."""
     if len(value) < 4 or placeholder(value):
         return False
     letters = [sign for sign in value if sign.isalpha()]
     if not letters:
         return bool(_PIN.fullmatch(value))
+    # Letters beyond the Latin ones are words, unless digits are among them.
     if max(letters) > "\u024f" and not _MIXED.fullmatch(value):
         return False
-    signs = any(not sign.isalnum() and sign not in "_-./'’:@," for sign in value)
-    return signs or any(sign.isdigit() for sign in value) or _random(value)
+    if any(sign.isdigit() or not (sign.isalnum() or sign in "_-./'’:@,") for sign in value):
+        return True
+    return _is_random(value)
 
 
-def _random(value: str) -> bool:
+def _is_random(value: str) -> bool:
     """Tell whether the letters of `value` change their case as no word's do."""
     if len(value) < 8 or not value.isalpha() or value in (value.lower(), value.upper()):
         return False
     return 3 * sum(map(str.isupper, value)) >= len(value) or not _WORDS.fullmatch(value)
 
 
-def _bare(value: str, classes: int = 3) -> bool:
-    """Tell whether `value`, which merely follows a label, can be nothing but a password."""
-    digits = sum(sign.isdigit() for sign in value)
+def _is_bare_password(value: str, least_classes: int = 3) -> bool:
+    """Tell whether `value`, which merely follows a label, can be nothing but a password.
+
+    It has a digit and the classes of signs; where three are enough, other marks of a password tell, too.
+    """
     if len(value) < 6 or max(value) > "\u04ff" or placeholder(value) or not any(map(str.isalpha, value)):
         return False
-    if classes == 3 and _classes(value) >= 3 and re.search(r"[^\w\s./':,-]", value):
-        return True
-    mixed = digits > 0 and (_classes(value) >= classes or (classes == 3 and len(value) >= 8 and digits > 1))
-    return mixed or (classes == 3 and _random(value))
+    classes = _classes(value)
+    digits = sum(sign.isdigit() for sign in value)
+    if least_classes > 3 or (digits > 0 and classes >= 3):
+        return digits > 0 and classes >= least_classes
+    has_odd_sign = classes >= 3 and re.search(r"[^\w\s./':,-]", value) is not None
+    return has_odd_sign or (digits > 1 and len(value) >= 8) or _is_random(value)
 
 
 def _classes(value: str) -> int:
@@ -372,16 +386,18 @@ def _classes(value: str) -> int:
     return sum(any(map(test, value)) for test in tests)
 
 
-def _key(value: str, name: str, known: Known, *, bare: bool) -> bool:
-    """Tell whether `value` is a key: long, of letters and digits, and nobody's public name."""
+def _is_key(value: str, name: str, known: Known, *, bare: bool) -> bool:
+    """Tell whether `value`, after the label `name`, is a key: long, of letters and digits, and nobody's public name."""
     if len(value) < 16 or placeholder(value) or _DOCUMENTED.match(value) or not _MIXED.fullmatch(value):
         return False
     if value in known.in_addresses or prefix_of(value) in known.prefixes or not value.isascii():
         return False
+    # A token in the form of an id counts only where letter case is mixed.
     if _GROUPED.fullmatch(value) or _UUID.fullmatch(value):
         return "token" not in name or value not in (value.lower(), value.upper())
     if name == "api":
         return _HEX.fullmatch(value) is not None
+    # Words and a number, which people make up for a secret of two programs.
     if name.endswith("secret") and re.fullmatch(r"[a-z]+_[a-z_]*[a-z]_\d{2,8}", value):
         return True
     if _IDENTIFIER.fullmatch(value) or max(map(len, re.split(r"[^A-Za-z0-9]+", value))) < 8:
@@ -400,28 +416,34 @@ def _pairs(line: str) -> Iterator[Span]:
             if _DOCUMENTED.match(password) or _UUID.match(password) or _IDENTIFIER.fullmatch(password):
                 continue
             before = line[max(0, match.start() - 70) : match.start()]
-            if _is_pair(sign, match["user"].lower(), password, before, match["sep"]):
+            if _is_pair(sign, match["user"].lower(), password, before=before, between=match["sep"]):
                 yield match.start("pw"), match.start("pw") + len(password), PAIR, None
 
 
-def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool:
-    """Tell whether a user's name and a password stand beside each other, after what stands `before` them."""
-    classes, admin, mail = _classes(password), user in _ADMINS, "@" in user
-    if sign == " " or (mail and (sign == "-" or sep.startswith(" :"))):
+def _is_pair(sign: str, user: str, password: str, *, before: str, between: str) -> bool:
+    """Tell whether a user's name and a password stand beside each other, after what stands `before` them.
+
+    `sign` parts them; `between` is that sign with the blanks around it.
+    """
+    classes = _classes(password)
+    is_admin, is_mail = user in _ADMINS, "@" in user
+    if sign == " " or (is_mail and (sign == "-" or between.startswith(" :"))):
         return classes == 4
     if classes < (2 if sign in "/(" else 3) or (sign in ":," and re.search("[:=]", password)):
         return False
+    has_digit = re.search(r"\d", password) is not None
     if sign == "/" and _WIFI.search(before[-30:]):
-        return len(password) >= 8 and re.search(r"\d", password) is not None
+        return len(password) >= 8 and has_digit
     login = _AFTER_LOGIN.search(before[-40:])
     if sign == "(":
-        return len(password) >= 8 and bool((login or user.split("@")[0] in _ADMINS) and _MIXED.fullmatch(password))
-    if classes >= 3 and sign == "/" and (admin or mail or login):
-        return re.search(r"[^A-Za-z'-]", password) is not None
+        has_login = login is not None or user.partition("@")[0] in _ADMINS
+        return has_login and len(password) >= 8 and _MIXED.fullmatch(password) is not None
     if sign != "/":
-        return (login is not None and ":" in login["rest"]) or (admin and (sign == "-" or sep == ":"))
-    fewest = 2 if len(sep) > 1 or admin else 3
-    return classes >= fewest and bool(re.search(r"\d", password) and (_MACHINE.search(before) or (admin and login)))
+        return (login is not None and ":" in login["rest"]) or (is_admin and (sign == "-" or between == ":"))
+    if classes >= 3 and (is_admin or is_mail or login):
+        return re.search(r"[^A-Za-z'-]", password) is not None
+    is_known = _MACHINE.search(before) is not None or (is_admin and login is not None)
+    return is_known and has_digit and (classes >= 3 or is_admin or len(between) > 1)
 
 
 _COLUMN = _pattern(r"{strong}|pw|pass|pwd|pin")
@@ -429,42 +451,46 @@ _NUMBERED, _PHRASES = _pattern(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), _pattern("
 _WALLET_LABEL, _CODES_LABEL = _pattern("{wallet}", re.IGNORECASE), _pattern("{backup}", re.IGNORECASE)
 
 
-def _listed(line: str, before: str) -> Iterator[Span]:
+def _listed(line: str, above: str) -> Iterator[Span]:
     """Yield the words of a wallet and codes for emergencies, beside their label or in the lines after it."""
-    for label, kind in ((_WALLET_LABEL, SEED), (_CODES_LABEL, CODES)):
-        here = label.search(line)
-        if here is None and not label.search(before):
-            continue
-        at = here.end() if here else 0
-        if kind == CODES:
-            codes = (code for code in _CODE.finditer(line, at) if any(map(str.isdigit, code[0])))
-            yield from ((*code.span(), CODES, None) for code in codes)
-        elif (phrase := _PHRASE.search(line, at)) and _is_phrase(phrase[0], _PHRASES.search(line + before) is not None):
+    wallet = _WALLET_LABEL.search(line)
+    if wallet or _WALLET_LABEL.search(above):
+        phrase = _PHRASE.search(line, wallet.end() if wallet else 0)
+        word = _NUMBERED.fullmatch(line)
+        if phrase and _is_phrase(phrase[0], labelled=_PHRASES.search(line + above) is not None):
             yield phrase.start(), phrase.start() + len(phrase[0].rstrip()), SEED, None
-        elif (word := _NUMBERED.fullmatch(line)) and _PHRASES.search(before):
+        elif word and _PHRASES.search(above):
             yield *word.span(1), SEED, None
+    label = _CODES_LABEL.search(line)
+    if label or _CODES_LABEL.search(above):
+        for code in _CODE.finditer(line, label.end() if label else 0):
+            if any(map(str.isdigit, code[0])):
+                yield *code.span(), CODES, None
 
 
-def _is_phrase(text: str, labelled: bool) -> bool:
-    """Tell whether small words are those of a wallet: three quarters differ, and after its mere name no word of a
-    sentence is among them.
+def _is_phrase(text: str, *, labelled: bool) -> bool:
+    """Tell whether small words are those of a wallet: three quarters of them differ, and few are words of a sentence.
+
+    After the mere name of a wallet none may be; where it is `labelled` as a phrase, one.
     """
     words = re.findall(r"[a-zß-ÿ]+", text)
-    few = len(_pattern("{sentence}").findall(text)) < (2 if labelled else 1)
-    return few and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
+    most = 1 if labelled else 0
+    is_sentence = len(_pattern("{sentence}").findall(text)) > most
+    return not is_sentence and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
 
 
 def _columns(line: str) -> dict[int, str]:
     """Return the cells of a table's first row that are the label of a password: number -> label."""
-    return {at: cell for at, cell in enumerate(re.split(r"[ *`]*\|[ *`]*", line.lower())) if _COLUMN.fullmatch(cell)}
+    cells = enumerate(re.split(r"[ *`]*\|[ *`]*", line.lower()))
+    return {number: cell for number, cell in cells if _COLUMN.fullmatch(cell)}
 
 
 def _in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
-    """Yield the cells below such a label."""
-    at = 0
+    """Yield the values in a row of a table whose columns have `labels` by their number."""
+    cell_start = 0
     for number, cell in enumerate(line.split("|")):
         value = cell.strip(" *`")
-        if number in labels and " " not in value and _password(value):
-            start = at + cell.index(value)
+        if number in labels and " " not in value and _is_password(value):
+            start = cell_start + cell.index(value)
             yield start, start + len(value), LABELLED, Label(labels[number], "")
-        at += len(cell) + 1
+        cell_start += len(cell) + 1
