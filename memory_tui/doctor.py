@@ -20,7 +20,7 @@ import watchfiles
 from msgspec import MsgspecError, Struct
 
 from memory_tui.backends.lancedb import TableMissing
-from memory_tui.config.model import PLUGIN, SLOT, Config, is_agents_memory
+from memory_tui.config.openclaw_release import PLUGIN, SLOT, is_agents_memory
 from memory_tui.config.places import expand
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
@@ -332,12 +332,12 @@ def _slot(engine: Engine) -> CheckOutcome:
         return skipped("The configuration is not OpenClaw's.")
     if not is_agents_memory(config):
         return skipped(f"OpenClaw's agent asks {config.value(SLOT)}, not memory-tui.")
-    if (folder := _plugin_folder(config)) is None:
+    if (folder := _plugin_folder(engine)) is None:
         return failed(
             f"{SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may not start.",
             f"{_CONNECT} Or go back: openclaw config set {SLOT} memory-core",
         )
-    command = openclaw.plugin_value(config, "entries", PLUGIN, "config", "command") or "memory-tui"
+    command = openclaw.plugin_value(engine.plan, "entries", PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
     if changed := openclaw.outdated_plugin(folder):
@@ -350,9 +350,9 @@ def _slot(engine: Engine) -> CheckOutcome:
     return ok(f"memory-tui is the agent's memory; the agent and this program rank by profile {agent}.")
 
 
-def _plugin_folder(config: Config) -> Path | None:
+def _plugin_folder(engine: Engine) -> Path | None:
     """Return the folder of our plug-in among those that the file names."""
-    listed = openclaw.plugin_value(config, "load", "paths")
+    listed = openclaw.plugin_value(engine.plan, "load", "paths")
     for item in listed if isinstance(listed, list) else ():
         with suppress(OSError, MsgspecError):
             folder = expand(str(item.value))

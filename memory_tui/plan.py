@@ -18,10 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.config import keys, model, places
+from memory_tui.config import config_file, config_keys, openclaw_release, places
 from memory_tui.config import load as configuration
 from memory_tui.config import settings as knobs
-from memory_tui.config.model import Agent, Config
+from memory_tui.config.config_file import Agent, Config
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
@@ -103,20 +103,20 @@ class Plan(Struct, frozen=True):
     @property
     def backend(self) -> str:
         """Return who was chosen to search: builtin or qmd."""
-        return str(self.backend_value(keys.BACKEND))
+        return str(self.backend_value(config_keys.BACKEND))
 
     @property
     def backend_origin(self) -> str:
         """Return who chose the backend, in words."""
-        if keys.BACKEND in self.backend_values:
+        if config_keys.BACKEND in self.backend_values:
             return "--backend"
-        entry = self.config.entries.get(keys.BACKEND)
+        entry = self.config.entries.get(config_keys.BACKEND)
         return str(entry.places[-1]) if entry else "default"
 
     @property
     def recalls_entries(self) -> bool:
         """Return whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
-        return bool(self.options.memories) or self.config.value(model.SLOT) == model.LANCEDB_PLUGIN
+        return bool(self.options.memories) or self.config.text(openclaw_release.SLOT) == openclaw_release.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
         """Return the value of memory.backend or of a key below memory.qmd: as asked now, configured, or the default."""
@@ -192,13 +192,14 @@ def choose(options: Options) -> Plan:
     chosen = {}
     backend_values: dict[str, object] = {}
     for name, text in options.changes:
-        if (key := keys.of_backend(name)) is not None:
+        if (key := config_keys.of_backend(name)) is not None:
             backend_values[key.path] = configuration.typed(key, text)
             continue
         knob = _knob(name)
         chosen[knob.key] = Value(knobs.parse(knob, text), "the command line")
     if options.backend:
-        backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
+        key = config_keys.BY_PATH[config_keys.BACKEND]
+        backend_values[key.path] = configuration.typed(key, options.backend)
     # The knobs of our own configuration: of `config` where it is that, else beside OpenClaw's.
     rules = {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
     provider = options.provider or config.provider
@@ -206,7 +207,7 @@ def choose(options: Options) -> Plan:
     if options.provider and not automatic and provider not in registry.NAMES:
         raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
-    if not options.provider and provider not in (*keys.PROVIDERS, ""):
+    if not options.provider and provider not in (*config_keys.PROVIDERS, ""):
         origin = f"{origin} names {provider}, which memory-tui does not ask"
         provider = config.text("fallback")
         provider = provider if provider in registry.NAMES else "none"
@@ -237,8 +238,7 @@ def _knob(name: str) -> Knob:
     try:
         return knobs.find_knob(name)
     except SettingError:
-        key = keys.find(name)
-        if key is None:
+        if (key := config_keys.find(name)) is None:
             raise
     step = "Write it into the file that memory-tui config names, or give another: --config. A provider: provider --add."
     raise SettingError(f"--set does not change {key.path}: it is read from a configuration.", step)
@@ -312,7 +312,7 @@ def answer_whole(plan: Plan, *, agreed: bool) -> None:
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Return settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    meaning = model.release_meant(name, config)
+    meaning = openclaw_release.release_meant(name, config)
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
     mine = rules if config.kind == "own" or profile == OWN_PROFILE else {}
@@ -381,7 +381,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
             probe="query" if options.once or options.answers else "document",
         ),
         threads=plan.settings.whole("local.threads"),
-        shared=cache(partial(model.shared, config)),
+        shared=cache(partial(config_file.shared, config)),
     )
     if config.provider not in ("", "auto", plan.provider):
         return usual

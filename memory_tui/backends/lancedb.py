@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memory_tui import durable, jsstring
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals, cleared
-from memory_tui.config import keys, places
+from memory_tui.config import config_keys, places
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError, SettingError
 from memory_tui.formatting import install_extra, one_line, safe
 from memory_tui.locks import WriterLock
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Rows: TypeAlias = Any
 """Whole rows, as a table of Arrow."""
-CONFIG = keys.LANCEDB
+CONFIG = config_keys.LANCEDB
 TABLE = "memories"
 """The name of the table, as OpenClaw has it."""
 FIELDS = ("id", "text", "importance", "category", "createdAt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -21,18 +22,17 @@ from memory_tui.cli.context import agreed, confirmed, engine_options, moment, op
 from memory_tui.cli.main import show_app
 from memory_tui.cli.output import dumps, print_lines, say, show, waiting
 from memory_tui.config import config_patch
-from memory_tui.config.config_patch import patch, summary
-from memory_tui.config.model import rows
+from memory_tui.config.config_file import Config
+from memory_tui.config.config_keys import BACKEND, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
+from memory_tui.config.settings import Settings
 from memory_tui.engine import sending
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.sending import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import one_line, plural, second
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
-from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
 from memory_tui.workspace.roots import beside
@@ -56,7 +56,7 @@ def _add(args: argparse.Namespace) -> int:
     return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * may)
 
 
-def _chosen(args: argparse.Namespace) -> ProviderChoice:
+def _chosen(args: argparse.Namespace) -> sending.ProviderChoice:
     """Return what the command line says, and of the rest what is usual. Raises SettingError."""
     if not args.add:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
@@ -65,7 +65,7 @@ def _chosen(args: argparse.Namespace) -> ProviderChoice:
     except ProviderError as error:
         raise SettingError(error.message, error.next_step) from None
     if not row.shape:
-        return ProviderChoice(row)
+        return sending.ProviderChoice(row)
     address = row.base_url if args.address is None else args.address
     variable = sending.usual_variable(row, address) if args.key_variable is None else args.key_variable
     return sending.choice(row.name, address, variable, row.model if args.model is None else args.model)
@@ -94,17 +94,9 @@ def provider(args: argparse.Namespace) -> int:
         with waiting("Asking the provider"):
             test = chain.try_out(args.test) if args.test is not None else None
         who, links, approvals = providers.who(), providers.chain.members(), providers.approvals.every()
-        data = {
-            "requested": engine.plan.provider,
-            "origin": engine.plan.provider_origin,
-            "links": plain(links),
-            "who": who.as_dict(),
-            "fallback": who.instead,
-            "approvals": plain(approvals),
-            "approved": plain(approved),
-            "revoked": plain(revoked),
-            "test": test,
-        }
+        data = {"requested": engine.plan.provider, "origin": engine.plan.provider_origin, "links": plain(links)}
+        data |= {"who": who.as_dict(), "fallback": who.instead, "approvals": plain(approvals)}
+        data |= {"approved": plain(approved), "revoked": plain(revoked), "test": test}
         lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
         lines += (line for link in links for line in _link(link))
         if who.fallback is not None and who.retry_at and who.retry_at > time.time():
@@ -137,7 +129,7 @@ def _link(link: MemberState) -> Iterator[str]:
         yield f"    Asked again at {second(link.next_try)}."
 
 
-def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None:
+def _approved(providers: sending.Providers, args: argparse.Namespace) -> Approval | None:
     """Return what a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
     if args.stays_here is not None:
         member, how = providers.here(args.stays_here), "provider --stays-here"
@@ -174,23 +166,16 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     with waiting("Asking where the model is"):
         file = local.look_up(model, chain.settings)
     fetched = local.fetch(model, file, chain.settings) if args.yes else None
-    data = {
-        "provider": chain.name,
-        "model": model,
-        "files": [{"url": file.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}],
-        "fetched": [str(fetched)] if fetched else [],
-    }
+    files = [{"url": file.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}]
+    fetched_files = [str(fetched)] if fetched else []
+    data = {"provider": chain.name, "model": model, "files": files, "fetched": fetched_files}
     size = plural(file.size, "byte") if file.size else "size not told"
     there = ", is there" if file.path.exists() else ""
-    use = f"memory-tui index --provider {chain.name}"
-    lines = [
-        f"Model of {chain.name}: {model}",
-        f"  {file.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}",
-        f"Fetched into {fetched.parent}. To search with it: {use}"
-        if fetched
-        else "Nothing was fetched. To fetch it: memory-tui provider --fetch --yes.",
-    ]
-    return show(args, data, lines)
+    outcome = "Nothing was fetched. To fetch it: memory-tui provider --fetch --yes."
+    if fetched:
+        outcome = f"Fetched into {fetched.parent}. To search with it: memory-tui index --provider {chain.name}"
+    details = f"  {file.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}"
+    return show(args, data, [f"Model of {chain.name}: {model}", details, outcome])
 
 
 def _tested(test: dict[str, Any]) -> list[str]:
@@ -203,7 +188,7 @@ def _tested(test: dict[str, Any]) -> list[str]:
     return [f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms."]
 
 
-def _forecast(costs: Forecast, command: str) -> Iterator[str]:
+def _forecast(costs: sending.Forecast, command: str) -> Iterator[str]:
     """Yield what an index run would send, a label and its words a line, then the texts that are doubted."""
     where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
     here = ", an address of this machine" if costs.host else ", on this machine: nothing leaves it"
@@ -243,7 +228,7 @@ def _dollars(usd: float) -> str:
     return f"about ${usd:,.2f}" if usd >= 0.01 else "less than $0.01"
 
 
-def _price(costs: Forecast) -> str:
+def _price(costs: sending.Forecast) -> str:
     if costs.usd is None or costs.usd_per_million is None:
         return "unknown for this model and host"
     each = f"list price ${costs.usd_per_million:g} a million tokens, looked up {costs.prices_of}"
@@ -449,26 +434,21 @@ def config(args: argparse.Namespace) -> int:
         return _undo(args)
     choices = plan.choose(engine_options(args))
     if not args.write:
-        return show(args, _listing(choices), configured(choices))
-    change = patch(choices.config, choices.settings, choices.as_written())
-    changes = [f"{summary(each)}   at {each.place}" for each in change.changes]
+        return show(args, listing(choices), configured(choices))
+    change = config_patch.patch(choices.config, choices.settings, choices.as_written())
+    summaries = [f"{config_patch.summary(value)}   at {value.place}" for value in change.changes]
     lines = [
-        *(changes or ["The configuration already has these values."]),
+        *(summaries or ["The configuration already has these values."]),
         *(f"not written: {key}: {reason}." for key, reason in change.left),
-        *(change.notes if changes else ()),
+        *(change.notes if summaries else ()),
         *change.diff().splitlines(),
     ]
-    written = change.write() if agreed(args, lines, f"Write to {change.target}?" if change.files else "") else ()
+    may = agreed(args, lines, f"Write to {change.target}?" if change.files else "")
+    written = change.write() if may else ()
     require_written(written or not change.files or args.dry_run or args.json)
-    data = {
-        "target": str(change.target),
-        "changes": [to_builtins(each) for each in change.changes],
-        "left": [{"key": key, "reason": reason} for key, reason in change.left],
-        "notes": change.notes,
-        "diff": change.diff(),
-        "written": bool(written),
-        "backups": [each.backup for each in written],
-    }
+    left = [{"key": key, "reason": reason} for key, reason in change.left]
+    data = {"target": str(change.target), "changes": to_builtins(change.changes), "left": left, "notes": change.notes}
+    data |= {"diff": change.diff(), "written": bool(written), "backups": [file.backup for file in written]}
     return show(args, data, ["Written. To undo it: memory-tui config --undo."] if written else [])
 
 
@@ -505,34 +485,27 @@ def show_help(args: argparse.Namespace) -> int:
 # --- the configuration in words --------------------------------------------------------------------------------------
 
 
-def _listing(choices: Plan) -> dict[str, Any]:
+def listing(choices: plan.Plan) -> dict[str, Any]:
     """Return what a configuration comes to, JSON-ready; `path` is empty where there is no file."""
-    config, profile = choices.config, choices.settings.values["profile"]
-    return {
-        "path": str(config.path or ""),
-        "kind": config.kind,
-        "layout": config.layout,
-        "profile": profile.value,
-        "profileOrigin": profile.origin,
-        "agent": choices.agent.id,
-        "agents": plain(config.agents),
-        "workspace": str(choices.workspace),
-        "index": str(choices.index),
-        "openclawIndex": str(choices.openclaw_index),
-        "values": plain(tuple(rows(config, choices.settings))),
-        "problems": plain(config.problems),
-    }
+    config = choices.config
+    profile = choices.settings.values["profile"]
+    data: dict[str, Any] = {"path": str(config.path or ""), "kind": config.kind, "layout": config.layout}
+    data |= {"profile": profile.value, "profileOrigin": profile.origin}
+    data |= {"agent": choices.agent.id, "agents": plain(config.agents), "workspace": str(choices.workspace)}
+    data |= {"index": str(choices.index), "openclawIndex": str(choices.openclaw_index)}
+    return data | {"values": plain([*rows(config, choices.settings)]), "problems": plain(config.problems)}
 
 
-def configured(choices: Plan) -> Iterator[str]:
+def configured(choices: plan.Plan) -> Iterator[str]:
     """Yield every documented value of the configuration, with where it came from and what it does."""
-    config, profile = choices.config, choices.settings.values["profile"]
+    config = choices.config
+    profile = choices.settings.values["profile"]
     agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in config.agents]
     head = [
-        ("Configuration", f"{config.path or 'none'}{config.layout and f' ({config.layout})'}"),
+        ("Configuration", f"{config.path or 'none'} {f'({config.layout})' if config.layout else ''}".rstrip()),
         ("Profile", f"{profile.value} ({profile.origin})"),
         ("Agent", choices.agent.id),
-        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+        *(("Agents" if number == 0 else "", agent) for number, agent in enumerate(agents)),
         ("Workspace", choices.workspace),
         ("Index", choices.index),
         ("OpenClaw's index", choices.openclaw_index),
@@ -542,9 +515,82 @@ def configured(choices: Plan) -> Iterator[str]:
     # What OpenClaw 2026.9's doctor would change in the file; memory-tui never does.
     yield from (f"Problem: {one_line(str(problem))}" for problem in config.problems)
     for row in rows(config, choices.settings):
-        value = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
+        value = "not set" if row["value"] is None else row["value"]
+        text = value if isinstance(value, str) else dumps(value)
         yield ""
-        yield f"{row.key} = {one_line(value, 100)}  ({one_line(row.origin)})"
-        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
-        retired = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
-        yield f"    {one_line(row.meaning)}. {effect}.{retired}"
+        yield f"{row['key']} = {one_line(text, 100)}  ({one_line(row['origin'])})"
+        effect = "Takes effect" if row["takesEffect"] else f"Effect: {one_line(row['effect'])}"
+        retired = f" Retired in 2026.9: {row['retired']}." if row["retired"] else ""
+        yield f"    {row['meaning']}. {effect}.{retired}"
+
+
+def rows(config: Config, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield each documented key: the value that counts, what may be seen of it, and what it does.
+
+    `settings` are those in force. `origin` is in words, `places` where the file has it. `effect` is "takes effect" or
+    why the value changes nothing. `retired` is what OpenClaw 2026.9 always does in the place of a key that it took
+    away, empty for the others.
+    """
+    own_keys = [key for key in OWN_KEYS if config.kind != "openclaw" or key.kind == "knob"]
+    for key in (*SEARCH, *FILE, *own_keys):
+        effect = _effect(key, config, settings)
+        entry = config.entries.get(key.path)
+        places = entry.places if entry else ()
+        setting = settings.values.get(key.path)
+        yield {
+            "key": key.path,
+            "value": setting.value if setting else _visible(key, config),
+            "default": key.default,
+            "written": entry is not None,
+            "origin": setting.origin if setting else " and ".join(map(str, places)) or "default",
+            "places": places,
+            "meaning": key.meaning,
+            "takesEffect": not effect,
+            "effect": effect or "takes effect",
+            "retired": retired(key.path) if key not in FILE else "",
+        }
+
+
+_CREDENTIALS = re.compile(
+    r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE
+)
+
+
+def _visible(key: Key, config: Config) -> object:
+    """Return what may be seen of the value of a key that is no knob."""
+    entry = config.entries.get(key.path)
+    if key.path == "store.path":
+        return str(config.store_path)
+    if entry is None:
+        return key.default
+    if key.kind == "secret":
+        return str(config.secret(key.path))
+    if key.kind == "headers":
+        return {name: str(secret) for name, secret in config.headers(key.path)}
+    if key.kind == "any":
+        # What a plug-in is told may hold secrets that nobody here knows of.
+        return "set"
+    if key.kind == "text":
+        # As it is written: what stands behind a variable may be a secret.
+        return _CREDENTIALS.sub(lambda secret: f"{secret[1] or ''}***", str(entry.node.value))
+    return to_builtins(entry.value)
+
+
+def _effect(key: Key, config: Config, settings: Settings) -> str:
+    """Return why the value changes nothing here; empty where it takes effect."""
+    if key.path == "provider" and config.provider not in ("", *PROVIDERS):
+        instead = "words alone are searched, unless fallback names another"
+        return f"none: memory-tui does not ask {config.provider!r}; {instead}"
+    if key.effect:
+        return key.effect
+    if key.path.startswith(QMD) and config.value(BACKEND) != "qmd":
+        return "none while memory.backend is builtin; --backend qmd asks QMD"
+    setting = settings.values.get(key.path)
+    if setting is None:
+        return ""
+    if why := settings.profile.ignores.get(key.path):
+        return f"none under profile {settings.profile.name}: {why}"
+    entry = config.entries.get(key.path)
+    if entry is not None and entry.value != setting.value and key.path != "profile":
+        return f"none: {entry.places[-1]} says {entry.value}, but {setting.origin} says {setting.value}"
+    return ""

@@ -24,8 +24,6 @@ from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, PlannedFile, Proof
 from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
-from memory_tui.recalls.recall_log import Log, RecallEntry, moment
-from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.workspace.roots import named_lines
 
@@ -47,7 +45,7 @@ def connect(args: argparse.Namespace) -> int:
     absent += [wiring.SAMPLE_GOES] if any(wiring.SAMPLE in word for word in start.words) else []
     lines = [*absent, *(connection.difference(files) if changed else [f"{row.title} has these entries already."])]
     lines += [*connection.effects(row, files), *filter(None, [loss])]
-    may = agreed(args, lines, _question(changed, row.title) if changed else "")
+    may = agreed(args, lines, f"Write {plural(changed, 'file')} of {row.title}?" if changed else "")
     if args.dry_run:
         return show(args, report, [_DRY])
     require_written(may or not changed)
@@ -79,10 +77,6 @@ def _planned(args: argparse.Namespace, row: Host, chosen: wiring.Wiring) -> tupl
 
 
 _DRY = "Nothing was written: --dry-run only shows what would be."
-
-
-def _question(files: int, title: str) -> str:
-    return f"Write {plural(files, 'file')} of {title}?"
 
 
 def _host_and_scope(args: argparse.Namespace) -> tuple[Host, wiring.Scope]:
@@ -139,17 +133,11 @@ def _status(args: argparse.Namespace) -> int:
 
 def _state(host: Host, link: HostConnection) -> dict[str, Any]:
     """Return what is recorded of a connection, what is wrong with it, and what its server answers now."""
-    row: dict[str, Any] = {
-        "host": link.host,
-        "title": host.title,
-        "scope": link.scope,
-        "command": list(link.start.words),
-        "profile": link.profile,
-        "connected": True,
-        "at": link.at,
-        "log": wiring.LOG in link.start.words,
-        **({"project": str(link.project)} if link.scope == "project" else {}),
-    }
+    words = list(link.start.words)
+    row: dict[str, Any] = {"host": link.host, "title": host.title, "scope": link.scope, "command": words}
+    row |= {"profile": link.profile, "connected": True, "at": link.at, "log": wiring.LOG in words}
+    if link.scope == "project":
+        row["project"] = str(link.project)
     if lost := connection.wired(link):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
@@ -161,7 +149,7 @@ def _state(host: Host, link: HostConnection) -> dict[str, Any]:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 
 
-def _logged(entry: RecallEntry | None) -> dict[str, object] | None:
+def _logged(entry: recall_log.RecallEntry | None) -> dict[str, object] | None:
     if entry is None:
         return None
     figures = {"query": entry.query, "at": entry.at, "ms": round(entry.ms, 1), "hits": len(entry.hits)}
@@ -181,8 +169,8 @@ def _lines(row: dict[str, Any]) -> list[str]:
         f"{answer['toolsMs']:.0f} ms, {plural(answer['hits'], 'hit')} in {answer['answerMs']:.0f} ms "
         f"for {answer['question']!r}.",
         *([f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw."] if outdated else []),
-        *([f"  Last query at {moment(latest['at'])}: {latest['query']}"] if latest else []),
-        *([f"  Last error at {moment(failed['at'])}: {failed['outcome']}"] if failed else []),
+        *([f"  Last query at {recall_log.moment(latest['at'])}: {latest['query']}"] if latest else []),
+        *([f"  Last error at {recall_log.moment(failed['at'])}: {failed['outcome']}"] if failed else []),
     ]
 
 
@@ -196,7 +184,7 @@ def disconnect(args: argparse.Namespace) -> int:
         raise ConfigError(f"{row.title} was not connected by memory-tui {where}.", step)
     files = connection.restorations(link)
     changed = sum(file.now != file.then for file in files)
-    may = agreed(args, connection.difference(files), _question(changed, row.title))
+    may = agreed(args, connection.difference(files), f"Write {plural(changed, 'file')} of {row.title}?")
     if not args.dry_run:
         require_written(may)
         connection.restore_files(link)
@@ -212,30 +200,25 @@ def disconnect(args: argparse.Namespace) -> int:
 def recalls(args: argparse.Namespace) -> int:
     """List what agents asked, or tell of one recall, or delete the log."""
     workspace = plan.choose(engine_options(args)).workspace
-    place = recall_log.recall_log_path(workspace)
+    path = recall_log.recall_log_path(workspace)
     if args.clear:
         # Releases up to 0.2 kept beside it which lines a person's own questions recalled.
-        kinds = ("marks", "recalls")
-        had_marks, had_log = (recall_log.clear_log(recall_log.log_path(workspace, kind)) for kind in kinds)
-        marks = ["The marks of your own recalls are deleted."] if had_marks else []
-        print_lines([*marks, "The recall log is deleted." if had_log else "There is no recall log."])
+        if recall_log.clear_log(recall_log.log_path(workspace, "marks")):
+            print_lines(["The marks of your own recalls are deleted."])
+        print_lines(["The recall log is deleted." if recall_log.clear_log(path) else "There is no recall log."])
         return 0
     if args.sessions:
         return _sessions(args)
-    log = recall_log.read(place)
+    log = recall_log.read(path)
     if args.id is not None:
         return _recall(args, _entry(log, args.id))
     if args.why is not None:
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
     newest = log.entries[-args.newest :]
-    data = {
-        "path": str(place),
-        "recalls": [{**trace_json.plain(entry), "reply": entry.reply or None} for entry in newest],
-        "total": len(log.entries),
-        "unread": log.unread,
-        "replies": log.replies,
-    }
-    return show(args, data, rerun.listing(newest, log, place))
+    entries = [{**trace_json.plain(entry), "reply": entry.reply or None} for entry in newest]
+    data = {"path": str(path), "recalls": entries, "total": len(log.entries)}
+    data |= {"unread": log.unread, "replies": log.replies}
+    return show(args, data, rerun.listing(newest, log, path))
 
 
 def _sessions(args: argparse.Namespace) -> int:
@@ -250,7 +233,7 @@ def _sessions(args: argparse.Namespace) -> int:
     return show(args, data, lines if sessions or problems else ["No agent with this memory has a transcript."])
 
 
-def _entry(log: Log, name: str) -> RecallEntry:
+def _entry(log: recall_log.Log, name: str) -> recall_log.RecallEntry:
     """Return the recall that `name` means, which has to be a search of the notes. Raises QueryError."""
     if not log.entries:
         raise QueryError("No recall is logged.", recall_log.LOG_RECALLS)
@@ -265,7 +248,7 @@ def _entry(log: Log, name: str) -> RecallEntry:
     return entry
 
 
-def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
+def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
     """Tell of one recall what it got, what it would get now, and why a note is, or is not, in it."""
     with Engine.open(engine_options(args)) as engine:
         engine.plan.require_enabled()
@@ -276,7 +259,7 @@ def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
     return show(args, rerun.record(again), rerun.replayed(again))
 
 
-def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
+def _why(args: argparse.Namespace, engine: Engine, again: rerun.Rerun) -> int:
     answer = engine.search.why(again.evidence, *named_lines(args.why)[:2], again.settings)
     place, said = rerun.delivered(again.entry, answer.place.path, answer.place.line)
     changes = None if answer.recalled else remedies(answer, engine.plan.with_profile, engine.search.gather)
@@ -291,20 +274,20 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
 
 def memories(args: argparse.Namespace) -> int:
     """List every memory on this machine, bring one after its project, or take that back."""
-    every = [] if args.undo else machine.memories()
-    if not args.undo and args.move is None:
-        data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
-        return show(args, {"memories": data}, machine.lines(every))
     if args.undo:
         new, old = machine.last_move()
+    elif args.move is None:
+        every = machine.memories()
+        data = [{**trace_json.plain(memory), "folder": str(memory.folder)} for memory in every]
+        return show(args, {"memories": data}, machine.lines(every))
     else:
-        folder = Path(args.move).expanduser().absolute()
-        ways = [(each.folder, each.moved_to) for each in every if each.folder == folder and each.moved_to]
-        if not ways:
+        old = Path(args.move).expanduser().absolute()
+        moves = {memory.folder: memory.moved_to for memory in machine.memories() if memory.moved_to}
+        if old not in moves:
             step = "memory-tui memories lists them, and those whose project has moved."
             raise SettingError(f"{args.move} is no memory that can be moved.", step)
-        ((old, new),) = ways
+        new = moves[old]
     may = agreed(args, [f"{old} -> {new}"], "Move this memory?")
     require_written(may or args.dry_run)
-    done = [machine.move(old, new, back=args.undo)] if may else []
-    return show(args, {"written": may, "from": str(old), "to": str(new)}, done)
+    lines = [machine.move(old, new, back=args.undo)] if may else []
+    return show(args, {"written": may, "from": str(old), "to": str(new)}, lines)

@@ -14,7 +14,6 @@ from typing import Any
 
 from memory_tui import sentences
 from memory_tui.backends import qmd
-from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, waiting
@@ -23,7 +22,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not, wording
 from memory_tui.explain.counterfactuals import remedies
-from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import one_line, plural, safe, signed
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
@@ -31,16 +29,14 @@ from memory_tui.search.trace import Trace
 from memory_tui.shared.scope import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments
-from memory_tui.tune.evaluate import COSTS, FEWEST, METRIC, Better, Case, LevelCounts, Outcome, Scorecard, Scores
 from memory_tui.workspace import notes, roots
-from memory_tui.workspace.roots import NoteMissing
 
 # --- search --------------------------------------------------------------------------------------------------------
 
 _LOSERS = 10
 _OPTIONS = ("maxResults", "minScore", "maxCharacters")
 """What a line of standard input may choose for its query."""
-Answer = QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
+Answer = qmd.QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
 """What QMD answers, or our own index: hits with what they were ranked by, and what an agent reads of each."""
 
 
@@ -52,19 +48,19 @@ def search(args: argparse.Namespace) -> int:
         with opened(args, plan) as engine:
             engine.index.catch_up()
             for line in sys.stdin:
-                if text := line.rstrip("\r\n").strip():
-                    print(dumps(_of_line(engine, text, args)), flush=True)  # noqa: T201
+                if line.strip():
+                    print(dumps(_answer_to_line(engine, line.strip(), args)), flush=True)  # noqa: T201
         return 0
     if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
-    with opened(args, plan) as own:
+    with opened(args, plan) as workspace_engine:
         if args.scope:
-            own.index.catch_up()
-        engine, standing = own.of_scope(args.scope)
+            workspace_engine.index.catch_up()
+        engine, standing = workspace_engine.of_scope(args.scope)
         answer = _answer(engine, args.query, plan.settings, args)
         if args.json:
             print_json(_data(engine, answer, args.explain) | shared_data(standing))
-        elif isinstance(answer, QmdAnswer):
+        elif isinstance(answer, qmd.QmdAnswer):
             for remark in answer.remarks:
                 say(remark.sentence)
             print_lines(qmd.qmd_lines(answer))
@@ -81,6 +77,7 @@ def shared_data(standing: Standing | None) -> dict[str, Any]:
 
 
 def _answer(engine: Engine, query: str, settings: Settings, args: argparse.Namespace) -> Answer:
+    """Return what QMD answers where that searches, else what the index does, brought up to date for a single query."""
     most = settings.whole("query.maxResults") if args.stdin else None
     if (answer := engine.backend.ask(query, most, source=args.source)) is not None:
         return answer
@@ -90,30 +87,40 @@ def _answer(engine: Engine, query: str, settings: Settings, args: argparse.Names
     return trace, evidence, excerpts(trace, evidence, settings.whole("query.maxCharacters"))
 
 
-def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the answer to one line, a query or an object with `query`, `id` and `options`; `error` for none."""
-    number: object = None
+def _answer_to_line(workspace_engine: Engine, line: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the answer to a line of standard input as JSON-ready data; the reason as `error` where it has none."""
+    request_id: object = None
     try:
-        try:
-            item = json.loads(text) if text[0] in "{[" else {"query": text}
-        except (ValueError, RecursionError) as error:
-            if text[0] == "{":
-                raise _unreadable(f"not valid JSON: {error}") from error
-            item = {"query": text}
-        if not isinstance(item, dict):
-            raise _unreadable("it is a list")
-        number, query, chosen = item.get("id"), item.get("query"), item.get("options") or {}
-        if not isinstance(query, str) or not isinstance(chosen, dict):
+        request = _request(line)
+        request_id = request.get("id")
+        query = request.get("query")
+        options = request.get("options") or {}
+        if not isinstance(query, str) or not isinstance(options, dict):
             raise _unreadable("it has no query, or its options are no object")
-        if unknown := [one_line(name, 40) for name in chosen if name not in _OPTIONS]:
+        if unknown := [one_line(name, 40) for name in options if name not in _OPTIONS]:
             raise _unreadable(f"it has no option {unknown[0]!r}", f"An option is one of {', '.join(_OPTIONS)}.")
-        budgets = {f"query.{name}": value for name, value in chosen.items() if value is not None}
-        settings = own.plan.settings.update(budgets, "the question")
-        engine, standing = own.of_scope(args.scope)
+        changes = {f"query.{name}": value for name, value in options.items() if value is not None}
+        settings = workspace_engine.plan.settings.update(changes, "the question")
+        engine, standing = workspace_engine.of_scope(args.scope)
         answer = _answer(engine, query, settings, args)
-        return {"id": number, **_data(engine, answer, args.explain), **shared_data(standing)}
+        return {"id": request_id, **_data(engine, answer, args.explain), **shared_data(standing)}
     except MemoryTuiError as error:
-        return {"id": number, "error": error.as_dict()}
+        return {"id": request_id, "error": error.as_dict()}
+
+
+def _request(line: str) -> dict[str, Any]:
+    """Return a line as an object with `query`, and perhaps `id` and `options`: as JSON, else the line is the query."""
+    if line[0] not in "{[":
+        return {"query": line}
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        if line[0] == "[":
+            return {"query": line}
+        raise _unreadable(f"not valid JSON: {error}") from error
+    if not isinstance(request, dict):
+        raise _unreadable("it is a list")
+    return request
 
 
 def _unreadable(why: str, next_step: str = 'Write {"id": 1, "query": "..."}.') -> QueryError:
@@ -122,43 +129,47 @@ def _unreadable(why: str, next_step: str = 'Write {"id": 1, "query": "..."}.') -
 
 def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
     """Return an answer as data; of the built-in index with what it stands in for."""
-    away = engine.index.root_watch.lost()
-    lost = [{"path": root.path, "state": root.state, "detail": root.detail} for root in away]
-    if isinstance(answer, QmdAnswer):
-        return {**qmd.qmd_answer(answer), "roots": lost}
+    lost_roots = engine.index.root_watch.lost()
+    roots_data = [{"path": root.path, "state": root.state, "detail": root.detail} for root in lost_roots]
+    if isinstance(answer, qmd.QmdAnswer):
+        return {**qmd.qmd_answer(answer), "roots": roots_data}
     trace, _, passages = answer
-    failed = engine.backend.fallback() if engine.backend.is_qmd else None
     data = {**trace_json.answer(trace, passages, explain=explain), "backend": "builtin"}
-    data |= {"fallback": failed.as_dict()} if failed else {}
+    if engine.backend.is_qmd and (failure := engine.backend.fallback()):
+        data["fallback"] = failure.as_dict()
     missing = _missing(trace)
-    data["stale"] = bool(missing) or any(root["state"] != "watcher stalled" for root in lost)
+    data["stale"] = bool(missing) or any(root.state != "watcher stalled" for root in lost_roots)
     data |= dict(zip(("warning", "action"), missing, strict=False))
-    return data | {"roots": lost}
+    return data | {"roots": roots_data}
 
 
 def _missing(trace: Trace) -> tuple[str, ...]:
     """Return which notes the answer lacks as they are on disk, and what to do; nothing where it lacks none."""
-    return wording.notes_lacking(trace, "memory-tui get", by_itself=False) or () if trace.unsearchable else ()
+    if not trace.unsearchable:
+        return ()
+    return wording.notes_lacking(trace, "memory-tui get", by_itself=False) or ()
 
 
 def _print(
     engine: Engine, trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], args: argparse.Namespace
 ) -> None:
     """Print an answer for a person, and on standard error what should be known of it."""
-    if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
-        say(failed.sentence)
-    for remark in trace.notices:
-        if args.explain or not remark.not_copied:
-            say(remark.sentence)
-    if (level := trace.level) and trace.recalled and (args.explain or level.level != "found" or level.in_part):
+    if engine.backend.is_qmd and (failure := engine.backend.fallback()):
+        say(failure.sentence)
+    for notice in trace.notices:
+        if args.explain or not notice.not_copied:
+            say(notice.sentence)
+    level = trace.level if trace.recalled else None
+    if level and (args.explain or level.level != "found" or level.in_part):
         say(level.sentence)
     if missing := _missing(trace):
         say(" ".join(missing))
     # What is piped stays plain.
     styled = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if styled and trace.recalled and not args.explain and args.max_characters is None:
-        columns, colour = shutil.get_terminal_size((100, 24)).columns, "NO_COLOR" not in os.environ
-        for line in hit_text.hits(trace, evidence, passages, columns, colour=colour, full=args.full):
+        columns = shutil.get_terminal_size((100, 24)).columns
+        has_colour = "NO_COLOR" not in os.environ
+        for line in hit_text.hits(trace, evidence, passages, columns, colour=has_colour, full=args.full):
             sys.stdout.write(f"{line}\n")
     else:
         print_lines(_lines(trace, evidence, passages, explain=args.explain))
@@ -168,15 +179,17 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
     """Yield one answer: what an agent reads of each hit, and whether that is shortened."""
     if explain and trace.level is not None and trace.recalled:
         yield f"level   {trace.level.level}: {trace.level.explanation}"
-    for place, part in enumerate(passages):
-        yield from [""] if place else []
-        yield f"{part.hit.score:.3f} {one_line(hit_text.place_of(part))}"
+    for index, passage in enumerate(passages):
+        if index > 0:
+            yield ""
+        yield f"{passage.hit.score:.3f} {one_line(hit_text.place_of(passage))}"
         if explain:
-            yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
-        yield from safe(part.text.strip("\r\n"), keep_newlines=True).split("\n")
+            yield from hit_text.arithmetic(passage.hit, trace, evidence, first=index == 0)
+        yield from safe(passage.text.strip("\r\n"), keep_newlines=True).split("\n")
     if trace.empty is not None:
-        why, *steps = map(one_line, sentences.why_empty(trace.empty, trace.profile))
-        yield from (f"No matches. {why}", *steps)
+        reason, step = map(one_line, sentences.why_empty(trace.empty, trace.profile))
+        yield f"No matches. {reason}"
+        yield step
     if explain:
         yield from _losers(trace)
 
@@ -202,9 +215,11 @@ def _losers(trace: Trace) -> Iterator[str]:
 
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
-    plan, standing = planned(args), None
+    plan = planned(args)
+    standing: Standing | None = None
     path, first, last = roots.named_lines(args.path)
-    start, lines = getattr(args, "from"), args.lines
+    start = getattr(args, "from")
+    lines = args.lines
     if first is not None and (last or first) < first:
         raise SettingError(f"Line {last} of {path} stands before line {first}.", f"Write {path}:{last}-{first}.")
     if first is not None and start == 1:
@@ -214,13 +229,17 @@ def get(args: argparse.Namespace) -> int:
         note = notes.note_lines(roots.note(plan.roots, path), start, lines)
     else:
         # A file of QMD's, and a note of somebody else, is known to an engine alone.
-        with opened(args, plan) as own:
-            engine, standing = own.of_note(path)
+        with opened(args, plan) as workspace_engine:
+            engine, standing = workspace_engine.of_note(path)
             note = engine.notes.get(path, start, lines)
     if start > max(1, note.total_lines):
-        holds = f"has {plural(note.total_lines, 'line')}" if note.total_lines else "is empty"
-        next_step = f"Start with a line from 1 to {note.total_lines:,}." if note.total_lines else "Leave --from out."
-        raise SettingError(f"{note.path} {holds}; there is no line {start:,}.", next_step)
+        holds, step = "is empty", "Leave --from out."
+        if note.total_lines:
+            holds, step = (
+                f"has {plural(note.total_lines, 'line')}",
+                f"Start with a line from 1 to {note.total_lines:,}.",
+            )
+        raise SettingError(f"{note.path} {holds}; there is no line {start:,}.", step)
     if args.json:
         return show(args, trace_json.plain(note) | shared_data(standing))
     if standing and standing.trouble:
@@ -249,26 +268,26 @@ def why(args: argparse.Namespace) -> int:
         raise QueryError("A query and a line belong together.", f"{_EXAMPLE[:-1]}, or memory-tui why --file USER.md.")
     if not args.query.strip():
         raise QueryError("There is no query.", _EXAMPLE)
-    with opened(args) as own:
-        own.plan.require_enabled()
-        own.index.catch_up()
-        engine, standing = own.of_scope(args.scope)
+    with opened(args) as workspace_engine:
+        workspace_engine.plan.require_enabled()
+        workspace_engine.index.catch_up()
+        engine, standing = workspace_engine.of_scope(args.scope)
         if standing is not None:
             say(standing.sentence)
-        query, path, line = _place(engine, args.query, args.place)
+        query, path, line = _query_and_line(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
         changes = remedies(answer, engine.plan.with_profile, engine.search.gather)
     data = trace_json.why(answer, changes) | shared_data(standing)
     return show(args, data, hit_text.answer(answer, changes))
 
 
-def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:
+def _query_and_line(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:
     """Return query, path and line; where the query names the line, the two change places. Raises NoteMissing."""
     with engine.search.reader() as store:
         try:
             return query, *why_not.named(engine.plan.roots, store, place)
-        except NoteMissing:
-            with suppress(NoteMissing):
+        except roots.NoteMissing:
+            with suppress(roots.NoteMissing):
                 return place, *why_not.named(engine.plan.roots, store, query)
             raise
 
@@ -279,7 +298,7 @@ def _file(args: argparse.Namespace) -> int:
         membership = engine.notes.why_file(args.file)
     state = "part of the memory" if membership.included else f"left out ({membership.rule})"
     lines = [f"{membership.path}: {state}. {membership.detail}", *filter(None, [membership.index])]
-    return show(args, plain(membership), lines, 2 if membership.rule == "missing" else 0)
+    return show(args, trace_json.plain(membership), lines, 2 if membership.rule == "missing" else 0)
 
 
 # --- eval ------------------------------------------------------------------------------------------------------------
@@ -290,7 +309,7 @@ FELL_SHORT = 3
 
 def evaluate(args: argparse.Namespace) -> int:
     """Measure recall on labelled queries, or search the knobs with `--tune`."""
-    floors = _floors(args.fail_under)
+    bounds = _bounds(args.fail_under)
     with opened(args) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
@@ -300,8 +319,8 @@ def evaluate(args: argparse.Namespace) -> int:
             notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
         # Each label where its line stands now.
         notebook = judgments.settled(notebook, engine.notes.read)
-        with waiting("Asking the labelled queries") as tell:
-            cases = measures.collect(engine.search.gather, notebook, tell)
+        with waiting("Asking the labelled queries") as report:
+            cases = measures.collect(engine.search.gather, notebook, report)
         if args.tune:
             return _tune(args, engine, cases)
         settings = engine.plan.settings
@@ -309,46 +328,43 @@ def evaluate(args: argparse.Namespace) -> int:
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings)
             levels = measures.level_counts(cases, settings)
-        vectors = sentences.other_vectors(settings.word("profile"), cases[0].evidence.provider)
-        remarks = [*engine.notices(), *vectors]
+        vector_notices = sentences.other_vectors(settings.word("profile"), cases[0].evidence.provider)
+        notices = [*engine.notices(), *vector_notices]
     failed = [
         {"metric": name, "value": card.mean[name], "wanted": bound, "sentence": shortfall(name, card.mean[name], bound)}
-        for name, bound in measures.missed(card.mean, floors).items()
+        for name, bound in measures.missed(card.mean, bounds).items()
     ]
-    data = {**scorecard_data(card, settings, absent), "levels": plain(levels), "failed": failed}
-    data["notices"] = plain(remarks)
+    data = {**scorecard_data(card, settings, absent), "levels": trace_json.plain(levels), "failed": failed}
+    data["notices"] = trace_json.plain(notices)
     lines = [*scorecard_lines(card, len(notebook.queries) - len(cases), absent)]
-    lines += [*([level_words(levels)] if levels else ()), *(str(row["sentence"]) for row in failed)]
-    lines += [notice.message for notice in vectors]
+    lines += [level_words(levels)] if levels else []
+    lines += [str(row["sentence"]) for row in failed]
+    lines += [notice.message for notice in vector_notices]
     return show(args, data, lines, FELL_SHORT if failed else 0)
 
 
-def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
+def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[measures.Case, ...]) -> int:
     with waiting("Searching the knobs"):
         outcome = measures.tune(cases, engine.plan.settings)
     levels = measures.level_counts(cases, engine.plan.settings)
-    data = {
-        "metric": METRIC,
-        "questions": len(cases),
-        "levels": plain(levels),
-        "notices": plain(engine.notices()),
-        **outcome_data(outcome),
-    }
+    head = {"metric": measures.METRIC, "questions": len(cases), "levels": trace_json.plain(levels)}
+    data = {**head, "notices": trace_json.plain(engine.notices()), **outcome_data(outcome)}
     return show(args, data, [*outcome_lines(outcome), *([level_words(levels)] if levels else ())])
 
 
-def _floors(items: list[str]) -> dict[str, float]:
-    floors = {}
+def _bounds(items: list[str]) -> dict[str, float]:
+    """Return the bound of each metric that `--fail-under` names. Raises SettingError."""
+    bounds = {}
     for item in items:
         name, _, number = item.partition("=")
         if name not in measures.NAMES:
             raise SettingError(f"There is no metric {name!r}.", f"Choose one of {', '.join(measures.NAMES)}.")
         try:
-            floors[name] = at_least(0)(number)
+            bounds[name] = at_least(0)(number)
         except argparse.ArgumentTypeError:
             example = "For instance --fail-under recall=0.8."
             raise SettingError(f"--fail-under takes METRIC=NUMBER, not {item!r}.", example) from None
-    return floors
+    return bounds
 
 
 def _text(path: str) -> str:
@@ -371,11 +387,11 @@ def _row(title: str, cells: Sequence[str]) -> str:
     return f"{title:<9}" + "".join(f"{cell:>9}" for cell in cells)
 
 
-def _scores(title: str, scores: Scores) -> str:
+def _scores(title: str, scores: measures.Scores) -> str:
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
 
 
-def scorecard_lines(value: Scorecard, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
+def scorecard_lines(value: measures.Scorecard, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
     """Yield each query's metrics, and the means."""
     without = f", {plural(unjudged, 'query')} without" if unjudged else ""
     yield f"{plural(len(value.rows), 'query')} with labels{without}"
@@ -388,7 +404,7 @@ def scorecard_lines(value: Scorecard, unjudged: int, absent: Sequence[str]) -> I
     yield _scores("mean", value.mean)
 
 
-def level_words(counts: LevelCounts) -> str:
+def level_words(counts: measures.LevelCounts) -> str:
     """Say how often levels mislead."""
     return (
         f"Levels: {counts.doubted:,} of {plural(counts.answerable, 'query')} with an answer doubted; "
@@ -396,70 +412,65 @@ def level_words(counts: LevelCounts) -> str:
     )
 
 
-def scorecard_data(value: Scorecard, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
+def scorecard_data(value: measures.Scorecard, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
     """Return means, and each query with its metrics and hits."""
-    rows = [
-        {
-            "query": row.query.text,
-            "id": row.query.id,
-            "metrics": dict(row.scores),
-            "hits": [ref.citation for ref in row.hits],
-        }
-        for row in value.rows
-    ]
+    rows = []
+    for row in value.rows:
+        hits = [ref.citation for ref in row.hits]
+        rows.append({"query": row.query.text, "id": row.query.id, "metrics": dict(row.scores), "hits": hits})
     return {
         "questions": len(value.rows),
         "absent": list(absent),
         "metrics": dict(value.mean),
-        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
+        "settings": {key: trace_json.plain(settings.values[key]) for key in TUNE_KEYS},
         "queries": rows,
     }
 
 
 def shortfall(metric: str, value: float, bound: float) -> str:
     """Return a metric that misses what was asked of it, as a sentence."""
-    return f"{metric} is {value:.6g}, {'above' if metric in COSTS else 'below'} {bound:g}."
+    return f"{metric} is {value:.6g}, {'above' if metric in measures.COSTS else 'below'} {bound:g}."
 
 
 # --- a search of the knobs -----------------------------------------------------------------------------------------
 
 
-def verdict(value: Outcome) -> str:
+def verdict(value: measures.Outcome) -> str:
     """Say in a sentence what the knob search found."""
-    gain = value.held_out
-    if isinstance(value, Better):
-        sure = f"95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}"
-        return f"On held-out queries, {METRIC} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
+    if isinstance(value, measures.Better):
+        gain = value.held_out
+        interval = f"95 % from {gain.low:.3f} to {gain.high:.3f}"
+        return f"On held-out queries, {measures.METRIC} rises by {gain.mean:.3f} beyond chance ({interval})."
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {FEWEST}."
-    if gain is None or not (gain.low or gain.high):
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {measures.FEWEST}."
+    if value.held_out is None or value.held_out.low == value.held_out.high == 0:
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (
-        f"No evidence: the best settings gain {signed(gain.mean)} on held-out queries, "
-        f"which may be chance (95 % from {signed(gain.low)} to {signed(gain.high)}). More labels find smaller gains."
+        f"No evidence: the best settings gain {signed(value.held_out.mean)} on held-out queries, which may be chance "
+        f"(95 % from {signed(value.held_out.low)} to {signed(value.held_out.high)}). More labels find smaller gains."
     )
 
 
-def outcome_lines(value: Outcome) -> Iterator[str]:
+def outcome_lines(value: measures.Outcome) -> Iterator[str]:
     """Yield the verdict, the knobs to turn, before and after."""
-    better = isinstance(value, Better)
+    prefix = "    " if isinstance(value, measures.Better) else "    not: "
     yield verdict(value)
     for key, setting in value.changes.items():
-        yield f"{'    ' if better else '    not: '}--set {key}={json.dumps(setting)}"
-    if isinstance(value, Better):
+        yield f"{prefix}--set {key}={json.dumps(setting)}"
+    if isinstance(value, measures.Better):
         yield _row("", COLUMNS)
         yield _scores("before", value.before)
         yield _scores("after", value.after)
 
 
-def outcome_data(value: Outcome) -> dict[str, Any]:
+def outcome_data(value: measures.Outcome) -> dict[str, Any]:
     """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
-    better = value if isinstance(value, Better) else None
+    better = value if isinstance(value, measures.Better) else None
     return {
         "evidence": better is not None,
-        "reason": "" if isinstance(value, Better) else value.reason,
+        "reason": getattr(value, "reason", ""),
         "changes": dict(value.changes),
-        "heldOut": plain(value.held_out),
+        "heldOut": trace_json.plain(value.held_out),
         "before": dict(better.before) if better else None,
         "after": dict(better.after) if better else None,
         "sentence": verdict(value),

@@ -65,32 +65,32 @@ class Option(NamedTuple):
 
 
 def _option(line: str) -> Option:
-    """Read a line of the table."""
-    spec, words = re.split("  +", line.strip(), maxsplit=1)
-    parts = spec.split()
-    names = [part for part in parts if part.startswith("-")] or parts[:1]
-    value, has_default, default = "".join(parts[len(names) :]).partition("@")
-    keywords: dict[str, Any] = {"help": words}
+    """Read a line of the table, which `_TABLE` describes."""
+    spec, help_text = re.split("  +", line.strip(), maxsplit=1)
+    words = spec.split()
+    names = [word for word in words if word.startswith("-")] or words[:1]
+    value, has_default, default = "".join(words[len(names) :]).partition("@")
+    keywords: dict[str, Any] = {"help": help_text}
     if names[0].startswith("-") and not value:
         return Option(tuple(names), keywords | {"action": "store_true"})
-    if names[-1].endswith("!"):
-        names[-1] = names[-1].removesuffix("!")
-        keywords["required"] = True
-    if names[-1][-1] in "?*":
-        keywords["nargs"] = names[-1][-1]
-        names[-1] = names[-1][:-1]
+    mark = names[-1][-1]
+    if mark in "!?*":
+        names[-1] = names[-1].removesuffix(mark)
+        keywords |= {"required": True} if mark == "!" else {"nargs": mark}
     if optional := re.fullmatch(r"\[(.*)\](?:=(.*))?", value):
         value = optional[1]
         keywords |= {"nargs": "?", "const": optional[2] or ""}
     if value.endswith("..."):
-        value = value[:-3]
+        value = value.removesuffix("...")
         keywords |= {"action": "append", "default": []}
-    kind = _TYPES.get(value or names[-1])
-    choices = value.split("|") if "|" in value else None
-    keywords |= {"type": kind} if kind else {}
-    keywords |= {"choices": choices} if choices else {}
-    keywords |= {"metavar": value} if value and choices is None else {}
-    keywords |= {"default": int(default) if default.isdigit() else default} if has_default else {}
+    if kind := _TYPES.get(value or names[-1]):
+        keywords["type"] = kind
+    if "|" in value:
+        keywords["choices"] = value.split("|")
+    elif value:
+        keywords["metavar"] = value
+    if has_default:
+        keywords["default"] = int(default) if default.isdigit() else default
     return Option(tuple(names), keywords)
 
 
@@ -119,19 +119,20 @@ class Command(NamedTuple):
 
 
 def _commands() -> Iterator[tuple[str, Command]]:
-    """Read the table."""
-    group, options = "", list[Option]()
+    """Read the table: the name of each command, and the command, whose options follow it."""
+    group = ""
+    options: list[Option] = []
     for line in _TABLE.strip().splitlines():
         if line.startswith("# "):
-            group = line[2:]
+            group = line.removeprefix("# ")
         elif line.startswith("  "):
             options += WRITING if line == "  (writing)" else [_option(line)]
         else:
             options = []
-            name, flags, words = re.split("  +", line, maxsplit=2)
-            run, *flags = flags.split()
+            name, spec, help_text = re.split("  +", line, maxsplit=2)
+            run, *flags = spec.split()
             extra = "".join(flag.removeprefix("extra=") for flag in flags if flag != "answers")
-            yield name, Command(group, run, words, options, "answers" in flags, extra)
+            yield name, Command(group, run, help_text, options, answers="answers" in flags, extra=extra)
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -223,7 +224,7 @@ disconnect  agents:disconnect  bring a host's files back to what they were befor
   host? HOST                          openclaw, claude-code or codex
   --project                           for the project in this folder alone
   (writing)
-mcp  session:mcp  serve memory_search and memory_get to an agent over MCP
+mcp  host_calls:mcp  serve memory_search and memory_get to an agent over MCP
   --citations auto|on|off             whether hits name their source: auto, on or off
   --session-key KEY@                  the session that auto goes by, like agent:main:main
   --max-chars N                       most characters of snippets in one answer
@@ -231,9 +232,9 @@ mcp  session:mcp  serve memory_search and memory_get to an agent over MCP
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
   --no-prompts --no-resources         changes nothing: files of hosts that an earlier release connected name it
   --print-config                      print the entry in JSON that a client of MCP takes
-hook  session:hook  answer a host's hook: claude-code or codex
+hook  host_calls:hook  answer a host's hook: claude-code or codex
   name claude-code|codex  the host
-prompt  session:prompt  print what an agent reads about its memory at the start of a session
+prompt  host_calls:prompt  print what an agent reads about its memory at the start of a session
   --citations auto|on|off             auto, on or off (default: as configured)
   --session KEY@                      session key; MEMORY.md is for direct chats only
   --budget                            how much of MEMORY.md the hosts read, and where they cut
@@ -369,9 +370,8 @@ SHARED = "Options of every command, such as --workspace, --config, --set and --j
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise SettingError(
-            f"{message[:1].upper()}{message[1:].rstrip('.')}.", f"{self.prog} --help shows what it takes."
-        )
+        sentence = f"{message[:1].upper()}{message[1:].rstrip('.')}."
+        raise SettingError(sentence, f"{self.prog} --help shows what it takes.")
 
 
 def _extended(parser: argparse.ArgumentParser, options: list[Option], *, described: bool = True) -> None:
@@ -382,11 +382,10 @@ def _extended(parser: argparse.ArgumentParser, options: list[Option], *, describ
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command: its own options, and the shared ones, which its help leaves out."""
     command = COMMANDS[name]
-    parser = _Parser(
-        prog=f"memory-tui {name}", description=f"{command.help[:1].upper()}{command.help[1:]}.", epilog=SHARED
-    )
+    sentence = f"{command.help[:1].upper()}{command.help[1:]}."
+    parser = _Parser(prog=f"memory-tui {name}", description=sentence, epilog=SHARED)
     parser.set_defaults(command=name)
-    _extended(parser, COMMANDS[name].options)
+    _extended(parser, command.options)
     _extended(parser, GLOBAL, described=False)
     return parser
 
@@ -406,17 +405,17 @@ def main_parser() -> argparse.ArgumentParser:
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """Return one parser with every command as a below, from which the completion of a shell is made."""
+    """Return one parser with every command as a parser below it, from which the completion of a shell is made."""
     parser = main_parser()
-    single = parser.add_subparsers(metavar="COMMAND")
-    places = {"": single}
-    for first, words in (("openclaw", "OpenClaw's own files"), ("shared", "a team's index")):
-        places[first] = single.add_parser(first, help=words).add_subparsers(metavar="COMMAND")
+    one_word = parser.add_subparsers(metavar="COMMAND")
+    parents = {"": one_word}
+    for first_word, help_text in (("openclaw", "OpenClaw's own files"), ("shared", "a team's index")):
+        parents[first_word] = one_word.add_parser(first_word, help=help_text).add_subparsers(metavar="COMMAND")
     for name, command in COMMANDS.items():
-        place, _, last = name.rpartition(" ")
-        below = places[place].add_parser(last, help=command.help)
-        _extended(below, command.options)
-        _extended(below, GLOBAL, described=False)
+        first_word, _, last_word = name.rpartition(" ")
+        child = parents[first_word].add_parser(last_word, help=command.help)
+        _extended(child, command.options)
+        _extended(child, GLOBAL, described=False)
     return parser
 
 
@@ -431,59 +430,61 @@ def _listed() -> list[str]:
 
 # --- which command -------------------------------------------------------------------------------------------------
 
-_FLAGS = {"--version", "--help", "-h", *(o.names[0] for o in GLOBAL if o.keywords.get("action") == "store_true")}
+_ABOUT = {"--version", "--help", "-h"}
+_FLAGS = _ABOUT | {option.names[0] for option in GLOBAL if option.keywords.get("action") == "store_true"}
+"""The options before a command that take no value."""
 _BEFORE = {name: name for name in sorted({"--query", *_FLAGS, *(option.names[0] for option in GLOBAL)})}
 """The options that may stand before a command, or without one."""
 
 
-def named(words: list[str]) -> tuple[str, list[str]]:
+def command_and_words(words: list[str]) -> tuple[str, list[str]]:
     """Return the command among `words` and the other words, "" where only --help or --version is.
 
     Without a command it is `open`, so that a bare path opens the app. Raises SettingError.
     """
-    skip = False
-    for place, text in enumerate(words):
-        if skip:
-            skip = False
-        elif text.startswith("-") and text != "-":
-            option = text.partition("=")[0]
+    is_value = False
+    for index, word in enumerate(words):
+        if is_value:
+            is_value = False
+        elif word.startswith("-") and word != "-":
+            option, has_value, _ = word.partition("=")
             if not any(name.startswith(option) for name in _BEFORE):
-                near = _near(option, _BEFORE, "Options of a command follow it; memory-tui --help lists the others.")
-                raise SettingError(f"There is no option {one_line(option, 40)} that stands before a command.", near)
-            skip = text not in _FLAGS and "=" not in text
+                rule = "Options of a command follow it; memory-tui --help lists the others."
+                message = f"There is no option {one_line(option, 40)} that stands before a command."
+                raise SettingError(message, _suggestion(option, _BEFORE, rule))
+            is_value = option not in _FLAGS and not has_value
         else:
             for count in (2, 1):
-                name = " ".join(words[place : place + count])
+                name = " ".join(words[index : index + count])
                 if name in COMMANDS:
-                    return name, words[:place] + words[place + count :]
-            _require_path(text)
+                    return name, words[:index] + words[index + count :]
+            _require_path(word)
             return "open", words
-    return ("", words) if {"--version", "--help", "-h"} & set(words) else ("open", words)
+    return ("", words) if _ABOUT & set(words) else ("open", words)
 
 
-def _require_path(text: str) -> None:
-    """Raises SettingError for a word that is no command, and no path as far as anybody can see."""
-    if os.path.exists(text) or text.startswith("~") or any(letter in text for letter in "/\\."):  # noqa: PTH110
+def _require_path(word: str) -> None:
+    """Raise SettingError for a word that is no command, and no path as far as anybody can see."""
+    if os.path.exists(word) or word.startswith("~") or any(letter in word for letter in "/\\."):  # noqa: PTH110
         return
-    if second := [name for name in COMMANDS if name.startswith(f"{text} ")]:
-        raise SettingError(f"memory-tui {text} needs another word.", f"Choose one of {', '.join(second)}.")
-    longs = [
-        (name, long)
-        for name in reversed(COMMANDS)
-        for option in COMMANDS[name].options
-        if (long := option.names[-1]).startswith("--")
-    ]
-    alike = {key: f"{name} {long}" for name, long in longs for key in (long[2:], _in_order(f"{name}{long}"))}
-    alike |= {"help": "--help", "version": "--version", "journal": "history"}
-    alike |= {key: name for name in COMMANDS for key in (name.rpartition(" ")[2], _in_order(name))}
-    near = _near(_in_order(text.lower()), alike, "memory-tui --help lists the commands.")
-    raise SettingError(f"There is no command {one_line(text, 40)!r}, and no such folder.", near)
+    if longer := [name for name in COMMANDS if name.startswith(f"{word} ")]:
+        raise SettingError(f"memory-tui {word} needs another word.", f"Choose one of {', '.join(longer)}.")
+    # Of two that are spelled alike, a command counts before an option, and of options that of the earlier command.
+    spellings: dict[str, str] = {}
+    for name, command in reversed(COMMANDS.items()):
+        for option in (names[-1] for names, _ in command.options if names[-1].startswith("--")):
+            spellings |= dict.fromkeys((option[2:], _in_order(f"{name}{option}")), f"{name} {option}")
+    spellings |= {"help": "--help", "version": "--version", "journal": "history"}
+    for name in COMMANDS:
+        spellings |= dict.fromkeys((name.rpartition(" ")[2], _in_order(name)), name)
+    step = _suggestion(_in_order(word.lower()), spellings, "memory-tui --help lists the commands.")
+    raise SettingError(f"There is no command {one_line(word, 40)!r}, and no such folder.", step)
 
 
-def _near(text: str, among: Mapping[str, str], otherwise: str) -> str:
-    """Return what `text` was probably meant for, of the spellings `among`."""
-    near = difflib.get_close_matches(text, among, n=1, cutoff=0.7)
-    return f"Did you mean {among[near[0]]}?" if near else otherwise
+def _suggestion(text: str, spellings: Mapping[str, str], otherwise: str) -> str:
+    """Return what `text` was probably meant for, by the nearest of `spellings`, as a sentence."""
+    nearest = difflib.get_close_matches(text, spellings, n=1, cutoff=0.7)
+    return f"Did you mean {spellings[nearest[0]]}?" if nearest else otherwise
 
 
 def _in_order(text: str) -> str:

@@ -19,7 +19,6 @@ from memory_tui.config.settings import by_option
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, codex, wiring
-from memory_tui.plan import Options, Plan
 from memory_tui.sentences import without_effect
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def require_yes(does: str, command: str, args: argparse.Namespace) -> None:
 # --- options -------------------------------------------------------------------------------------------------------
 
 
-def engine_options(args: argparse.Namespace) -> Options:
+def engine_options(args: argparse.Namespace) -> plans.Options:
     """Return the options of the engine that `args` ask for. Raises SettingError."""
     changes = []
     for item in args.set:
@@ -98,7 +97,7 @@ def engine_options(args: argparse.Namespace) -> Options:
     if own.parent.name.startswith(wiring.SAMPLE) and own.is_file() and not args.config:
         # A demo, or what a killed one has left: with its configuration come its saved questions.
         alike |= {"config": str(own), "index": args.index or str(own.with_name("index.sqlite")), "sample": True}
-    return Options(
+    return plans.Options(
         **alike,
         workspace=workspace,
         extra=extra,
@@ -164,7 +163,7 @@ def moment(args: argparse.Namespace) -> float | None:
     return at.replace(tzinfo=at.tzinfo or dt.UTC).timestamp()
 
 
-def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
+def user_time(choices: plans.Plan, args: argparse.Namespace) -> dt.datetime:
     """Return the time, in the time zone of the user."""
     at, zone = moment(args), choices.config.time_zone
     now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)
@@ -174,7 +173,7 @@ def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
 # --- the engine ----------------------------------------------------------------------------------------------------
 
 
-def planned(args: argparse.Namespace) -> Plan:
+def planned(args: argparse.Namespace) -> plans.Plan:
     """Return what the command works with; warn where `--extra` names nothing and where `--set` has no effect.
 
     Raises MemoryTuiError.
@@ -195,7 +194,7 @@ def planned(args: argparse.Namespace) -> Plan:
     return plan
 
 
-def _with_vault(args: argparse.Namespace, plan: Plan, notes: int) -> Plan:
+def _with_vault(args: argparse.Namespace, plan: plans.Plan, notes: int) -> plans.Plan:
     """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed."""
     fact = f"{plan.roots.workspace} has no MEMORY.md and no memory/, but {plural(notes, 'note')}"
     if not sys.stdin.isatty() or not sys.stderr.isatty():
@@ -205,7 +204,7 @@ def _with_vault(args: argparse.Namespace, plan: Plan, notes: int) -> Plan:
     return plans.plan(engine_options(args))
 
 
-def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:
+def opened(args: argparse.Namespace, plan: plans.Plan | None = None) -> Engine:
     """Return an engine for the command, of what was `planned` for it. Raises MemoryTuiError."""
     # What answers without an engine starts in half the time: this import is part of the command's.
     from memory_tui.engine.engine import Engine
@@ -213,7 +212,7 @@ def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:
     return Engine(plan or planned(args), Progress(each_file=getattr(args, "verbose", False)))
 
 
-def curator(plan: Plan) -> Curator:
+def curator(plan: plans.Plan) -> Curator:
     """Return who changes the notes of `plan`."""
     # An agent waits for the start of a server, and for most hooks, which change no note.
     from memory_tui.notes import edit

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memory_tui.cancel import Stopped, exit_status, report_signal, signals_raised
-from memory_tui.cli.commands import COMMANDS, command_parser, main_parser, named
+from memory_tui.cli.commands import COMMANDS, command_and_words, command_parser, main_parser
 from memory_tui.errors import MemoryTuiError, SettingError, WorkspaceError
 from memory_tui.formatting import one_line
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(arguments)
     try:
         with signals_raised():
-            args = parsed(words)
+            args = parse(words)
             command = COMMANDS[args.command].load()
             if not gc.isenabled():
                 gc.freeze()
@@ -65,24 +65,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(failure, as_json="--json" in words)
 
 
-def parsed(words: list[str]) -> argparse.Namespace:
+def parse(words: list[str]) -> argparse.Namespace:
     """Return the arguments that `words` give, the command as `command`. Raises SettingError."""
-    name, rest = named(words)
+    name, rest = command_and_words(words)
     if not name:
         return main_parser().parse_args(rest)
-    texts = rest if name in _TAKES_TEXT and "--" not in rest else []
-    dashed = next((word for word in texts if re.match(r"-[^\W\d_]{2}", word)), "")
-    behind = f"Write -- before a text that begins with -: memory-tui {name} -- {dashed}. " if dashed else ""
+    hint = ""
+    if name in _TAKES_TEXT and "--" not in rest:
+        dashed = [word for word in rest if re.match(r"-[^\W\d_]{2}", word)]
+        hint = f"Write -- before a text that begins with -: memory-tui {name} -- {dashed[0]}. " if dashed else ""
     parser = command_parser(name)
     try:
         args, unknown = parser.parse_known_args(rest)
     except SettingError as error:
-        raise SettingError(error.message, behind + error.next_step) from None
+        raise SettingError(error.message, hint + error.next_step) from None
     if unknown:
         extra = " ".join(unknown)
         if name == "search" and not any(word.startswith("-") for word in unknown):
-            behind = f'Put the query in quotes: memory-tui search "{args.query} {extra}". '
-        raise SettingError(f"Unrecognized arguments: {extra}.", f"{behind}{parser.prog} --help shows what it takes.")
+            hint = f'Put the query in quotes: memory-tui search "{args.query} {extra}". '
+        raise SettingError(f"Unrecognized arguments: {extra}.", f"{hint}{parser.prog} --help shows what it takes.")
     return args
 
 
@@ -105,7 +106,7 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
 
 def _is_of_output(error: OSError) -> bool:
     """Return whether standard output refused a write: the modules of the command line write nothing else themselves."""
-    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
     return error.filename is None and str(frame.f_globals["__name__"]).startswith("memory_tui.cli.")
 
 
@@ -134,8 +135,9 @@ def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
         from memory_tui.cli.output import print_json
 
         print_json({"error": error.as_dict()})
-    next_step = error.next_step and f"  {one_line(error.next_step)}\n"
-    sys.stderr.write(f"memory-tui: {one_line(error.message)}\n{next_step}")
+    sys.stderr.write(f"memory-tui: {one_line(error.message)}\n")
+    if error.next_step:
+        sys.stderr.write(f"  {one_line(error.next_step)}\n")
     return error.exit_status
 
 
@@ -166,22 +168,23 @@ def show_app(
     from memory_tui.tui.run import is_served, run
 
     # The screen is drawn on stderr.
-    terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
-    dumb = os.environ.get("TERM") == "dumb"
+    has_terminal = is_served() or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    is_dumb = os.environ.get("TERM") == "dumb"
+    is_there = bool(folder) and os.path.isdir(os.path.expanduser(folder))  # noqa: PTH111, PTH112 - no pathlib
     chosen = None
-    if not terminal or not (folder and os.path.isdir(os.path.expanduser(folder))):  # noqa: PTH111, PTH112 - no pathlib
+    if not has_terminal or not is_there:
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
-        chosen = _with_workspace(options(), asks=terminal and not dumb and not is_served())
-    if not terminal or dumb:
+        chosen = _with_workspace(options(), asks=has_terminal and not is_dumb and not is_served())
+    if not has_terminal or is_dumb:
         message = "The app needs a terminal, and this is not one."
-        if terminal:
+        if has_terminal:
             message = "This terminal cannot show the app: TERM is dumb."
         raise SettingError(message, "Use a command such as memory-tui search; memory-tui --help lists them.")
     return run(lambda: chosen or options(), query, suggestions, demo=demo)
 
 
-def _with_workspace(chosen: Options, *, asks: bool) -> Options:
-    """Return `chosen` where its workspace is there; a person who named none chooses one, if it `asks`.
+def _with_workspace(options: Options, *, asks: bool) -> Options:
+    """Return `options` where their workspace is there; a person who named none chooses one, if it `asks`.
 
     Raises WorkspaceError.
     """
@@ -190,13 +193,13 @@ def _with_workspace(chosen: Options, *, asks: bool) -> Options:
     from memory_tui import plan
 
     try:
-        plan.plan(chosen)
+        plan.plan(options)
     except WorkspaceError:
-        if not asks or chosen.workspace or chosen.agent or chosen.config:
+        if not asks or options.workspace or options.agent or options.config:
             raise
         from memory_tui.tui.machine import choose_memory
 
         if (folder := choose_memory()) is None:
             raise
-        return replace(chosen, workspace=str(folder))
-    return chosen
+        return replace(options, workspace=str(folder))
+    return options

@@ -8,7 +8,7 @@ import difflib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import PurePath
@@ -28,7 +28,6 @@ from memory_tui.notes import authors
 from memory_tui.notes import history as histories
 from memory_tui.notes.changes import Change, diff_lines, diff_text
 from memory_tui.notes.edit import AppliedChange, Curator
-from memory_tui.notes.history import OWN, SOMEBODY
 from memory_tui.notes.journal import OTHERS, Edit, JournalEntry
 from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
@@ -64,12 +63,12 @@ def archive(args: argparse.Namespace) -> int:
 
 def undo(args: argparse.Namespace) -> int:
     """Undo a change, or redo an undone one."""
-    notes, kind = curator_of(args), "redo" if args.redo else "undo"
-    change = notes.preview(kind, args.id)
-    may = _may(notes, change, args)
-    return _finish(
-        change, (notes.undo if kind == "undo" else notes.redo)(args.id, merging=args.merge) if may else None, args
-    )
+    notes = curator_of(args)
+    change = notes.preview("redo" if args.redo else "undo", args.id)
+    if not _may(notes, change, args):
+        return _finish(change, None, args)
+    carry_out = notes.redo if args.redo else notes.undo
+    return _finish(change, carry_out(args.id, merging=args.merge), args)
 
 
 # --- a change ------------------------------------------------------------------------------------------------------
@@ -81,33 +80,28 @@ def make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
 
 
 def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
-    """Show the change; return whether it is to be made. What is read-only refuses by itself."""
+    """Show the change; return whether it is to be made. Nobody is asked where it is read-only, which then refuses."""
     lines = [change.title, *change.notes, *diff_text(change).splitlines()]
-    may = agreed(args, lines, "" if notes.read_only else "Write this?") or (bool(notes.read_only) and not args.dry_run)
+    has_agreed = agreed(args, lines, "" if notes.read_only else "Write this?")
+    may = not args.dry_run and (has_agreed or bool(notes.read_only))
     if not may and not args.dry_run:
         say("Nothing was written, because nobody agreed. A script adds --yes, or --dry-run to see the difference.")
     return may
 
 
-def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace) -> int:
-    """Show a change, or what was `done` of it with the way back; without a yes the exit code is 2."""
-    rows = change if done is None else done.change
-    data = {
-        "kind": rows.kind,
-        "title": rows.title,
-        "paths": list(rows.paths),
-        "notes": list(change.notes),
-        "diff": diff_text(rows),
-        "made": done is not None,
-        "id": done.entry.id if done else 0,
-        "merged": list(done.merged) if done else [],
-    }
-    if done is None:
+def _finish(change: Change, applied: AppliedChange | None, args: argparse.Namespace) -> int:
+    """Show a change, or what was applied of it with the way back; without a yes the exit code is 2."""
+    final = applied.change if applied else change
+    data: dict[str, Any] = {"kind": final.kind, "title": final.title}
+    data |= {"paths": list(final.paths), "notes": list(change.notes), "diff": diff_text(final)}
+    data |= {"made": applied is not None, "id": 0, "merged": []}
+    if applied is None:
         return show(args, data, (), 0 if args.dry_run else 2)
-    merged = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
-    again = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
-    way = again.get(change.kind, f"memory-tui undo {done.entry.id} undoes it.")
-    return show(args, data, [f"Written as change {done.entry.id}; {way}{merged}"])
+    data |= {"id": applied.entry.id, "merged": list(applied.merged)}
+    merged = f" Lines that others wrote meanwhile are kept: {', '.join(applied.merged)}." if applied.merged else ""
+    ways_back = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
+    way_back = ways_back.get(change.kind, f"memory-tui undo {applied.entry.id} undoes it.")
+    return show(args, data, [f"Written as change {applied.entry.id}; {way_back}{merged}"])
 
 
 # --- the inbox -----------------------------------------------------------------------------------------------------
@@ -116,9 +110,8 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
 def inbox(args: argparse.Namespace) -> int:
     """List the open findings by their cause, what was kept silent, or carry out `--do`."""
     if args.do and not args.id and (args.do == "reopen" or not args.kind):
-        raise SettingError(
-            "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
-        )
+        step = "For instance: memory-tui inbox --id 3f9a12 --do merge."
+        raise SettingError("--do needs --id, or --kind for all of a kind.", step)
     kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
     if args.kind is not None and kind not in (*checks.BY_KIND, *checks.GONE):
         kinds = ", ".join(checks.BY_KIND)
@@ -127,29 +120,29 @@ def inbox(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         if args.do == "reopen":
             decisions = engine.inbox.decisions
-            number = _only(decisions.decided(), args.id, "suggestion that was kept or put off")
+            id = _only(decisions.decided(), args.id, "suggestion that was kept or put off")
             if not args.dry_run:
-                decisions.reopen(number)
-            line = f"{number} {'would be' if args.dry_run else 'is'} open again."
-            return show(args, {"id": number, "done": "" if args.dry_run else "reopen"}, [line])
+                decisions.reopen(id)
+            line = f"{id} {'would be' if args.dry_run else 'is'} open again."
+            return show(args, {"id": id, "done": "" if args.dry_run else "reopen"}, [line])
         with waiting("Examining the notes"):
             findings = engine.inbox.examine(kinds=checks.BY_KIND if args.id else (kind,))
         if args.quiet:
-            silent = {reason: [_data(row) for row in rows] for reason, rows in findings.silent.items()}
+            silent = {reason: [*map(_data, suggestions)] for reason, suggestions in findings.silent.items()}
             return show(args, silent, _silent(findings))
         groups = _chosen(findings, kind, args.id)
         if args.do:
-            return _do(args, engine, [row for group in groups for row in group.suggestions])
+            return _do(args, engine, [suggestion for group in groups for suggestion in group.suggestions])
         data = [_group_data(group) for group in groups] if args.json else []
         return show(args, data, _listed(groups, findings, kind, every=bool(args.id or kind)))
 
 
 def _chosen(findings: Findings, kind: str, start: str | None) -> list[Group]:
-    """Return the groups of a kind, or what an id names."""
+    """Return the groups of a kind, or the group or single suggestion whose id begins with `start`."""
     if start:
-        singles = [group for row in findings.suggestions for group in checks.grouped([row])]
-        named = {group.id: group for group in (*singles, *findings.groups)}
-        return [named[_only(named, start, "open suggestion")]]
+        singles = [group for suggestion in findings.suggestions for group in checks.grouped([suggestion])]
+        by_id = {group.id: group for group in (*singles, *findings.groups)}
+        return [by_id[_only(by_id, start, "open suggestion")]]
     return [group for group in findings.groups if kind in ("", group.kind)]
 
 
@@ -158,18 +151,18 @@ def _spelled(action: str) -> str:
     return action.replace(" ", "-")
 
 
-def _only(names: Iterable[str], start: str, what: str) -> str:
-    """Return the one of `names` that begins with `start`. Raises EditRefused."""
-    fitting = [name for name in names if name.startswith(start)]
+def _only(ids: Iterable[str], start: str, kind: str) -> str:
+    """Return the only one of `ids` that begins with `start`. Raises EditRefused, which calls it by its `kind`."""
+    fitting = [id for id in ids if id.startswith(start)]
     if len(fitting) != 1:
         how_many = "More than one" if fitting else "No"
-        raise EditRefused(f"{how_many} {what} has the id {start!r}.", "Run memory-tui inbox to list them.")
+        raise EditRefused(f"{how_many} {kind} has the id {start!r}.", "Run memory-tui inbox to list them.")
     return fitting[0]
 
 
-def _data(each: Suggestion) -> dict[str, object]:
-    finding = {**trace_json.tagged(each.finding), "sentence": each.reason}
-    return {"id": each.id, **to_builtins(each), "reason": each.reason, "finding": finding}
+def _data(suggestion: Suggestion) -> dict[str, object]:
+    finding = {**trace_json.tagged(suggestion.finding), "sentence": suggestion.reason}
+    return {"id": suggestion.id, **to_builtins(suggestion), "reason": suggestion.reason, "finding": finding}
 
 
 def _group_data(group: Group) -> dict[str, object]:
@@ -187,20 +180,24 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
     """Return the groups with their first passages, then how many there are, what is off and what is kept silent."""
     lines = []
     for group in groups:
-        lines += [f"{group.id}  {checks.BY_KIND[group.kind].title}: {group.cause.message}"]
+        lines.append(f"{group.id}  {checks.BY_KIND[group.kind].title}: {group.cause.message}")
         for row in group.suggestions if every else group.suggestions[:_SHOWN]:
             lines.append(f"    {row.place}" + (f"  {row.reason}" if len(group.suggestions) > 1 else ""))
             lines += [f"    | {line}" for line in row.place.text.split("\n")[:3] if line.strip()]
-            lines += [f"    > {row.other}  {row.other.text.partition(chr(10))[0]}" for _ in (1,) if row.other]
+            if row.other:
+                first_line, *_ = row.other.text.split("\n")
+                lines.append(f"    > {row.other}  {first_line}")
         if not every and len(group.suggestions) > _SHOWN:
             lines.append(f"    and {len(group.suggestions) - _SHOWN} more: memory-tui inbox --id {group.id}")
         lines.append(f"    {', '.join(map(_spelled, group.actions))}")
     of_kind = f" of the kind {kind}" if kind else ""
     lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
-    off = {check.kind: check.off for check in checks.CHECKS if check.off and not kind}
-    lines += [f"Off: {name}, because {why}; --kind {_spelled(name)} lists them." for name, why in off.items()]
+    if kind:
+        return lines
+    off = [check for check in checks.CHECKS if check.off]
+    lines += [f"Off: {check.kind}, because {check.off}; --kind {_spelled(check.kind)} lists them." for check in off]
     silent = sum(findings.quiet.values())
-    return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent and not kind else lines
+    return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent else lines
 
 
 def _silent(findings: Findings) -> list[str]:
@@ -214,40 +211,44 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     """Carry out an action on the chosen suggestions, which are of one kind."""
     if not chosen:
         raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
-    first, decisions, curator = chosen[0], engine.inbox.decisions, engine.notes.curator
-    action = next((action for action in first.actions if _spelled(action) == args.do), None)
+    actions = {_spelled(action): action for action in chosen[0].actions}
+    action = actions.get(args.do)
     if action is None:
-        offered = ", ".join(map(_spelled, first.actions))
-        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {offered}.")
-    ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
-    data = {"id": first.id, "done": "" if args.dry_run else args.do, **ids}
+        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(actions)}.")
+    data: dict[str, object] = {"id": chosen[0].id, "done": "" if args.dry_run else args.do}
+    if len(chosen) > 1:
+        data["ids"] = [suggestion.id for suggestion in chosen]
+    if action in ("keep", "none", "snooze"):
+        return show(args, data, [_decide(args, engine, chosen, action)])
+    curator = engine.notes.curator
+    change = checks.changes(chosen, action, curator)
+    diff = [*map(str, diff_lines(change))]
+    may = agreed(args, [change.title, *change.notes, *diff], "Change these notes?")
+    if args.dry_run:
+        return show(args, data | {"title": change.title, "diff": diff})
+    if not may:
+        raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
+    number = curator.apply(change).entry.id
+    return show(args, data, [f"Written as change {number}; memory-tui undo {number} undoes it."])
+
+
+def _decide(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion], action: str) -> str:
+    """Carry out an action that only remembers a decision; return a sentence of it."""
+    if args.dry_run:
+        return f"No note would change: {args.do} only decides about {plural(len(chosen), 'suggestion')}."
+    decisions = engine.inbox.decisions
+    until = engine.plan.clock() + args.days * DAY_SECONDS
     many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
-    back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
-    if action not in ("keep", "none", "snooze"):
-        change = checks.changes(chosen, action, curator)
-        lines = [change.title, *change.notes, *map(str, diff_lines(change))]
-        if agreed(args, lines, "Change these notes?"):
-            number = curator.apply(change).entry.id
-            report = f"Written as change {number}; memory-tui undo {number} undoes it."
-        elif args.dry_run:
-            return show(args, data | {"title": change.title, "diff": lines[1 + len(change.notes) :]})
-        else:
-            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
-    elif args.dry_run:
-        report = f"No note would change: {args.do} only decides about {plural(len(chosen), 'suggestion')}."
-    else:
-        until = engine.plan.clock() + args.days * DAY_SECONDS
-        none = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it"
-        deeds: dict[str, tuple[Callable[[Suggestion], None], str]] = {
-            "keep": (decisions.keep, f"Kept{many}"),
-            "none": (decisions.none, none),
-            "snooze": (partial(decisions.snooze, until=until), f"Put off for {args.days:g} days{many}"),
-        }
-        decide, words = deeds[action]
-        for each in chosen:
-            decide(each)
-        report = f"{words}; {back}"
-    return show(args, data, [report])
+    sentences = {
+        "keep": f"Kept{many}",
+        "none": f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it",
+        "snooze": f"Put off for {args.days:g} days{many}",
+    }
+    decide = {"keep": decisions.keep, "none": decisions.none}.get(action, partial(decisions.snooze, until=until))
+    for suggestion in chosen:
+        decide(suggestion)
+    id = chosen[0].id if len(chosen) == 1 else "ID"
+    return f"{sentences[action]}; memory-tui inbox --id {id} --do reopen undoes it."
 
 
 # --- what became of the notes ---------------------------------------------------------------------------------------
@@ -275,80 +276,88 @@ def history(args: argparse.Namespace) -> int:
         if args.show is not None:
             entry = _entry(notes, args.show)
             text = diff_text(notes.journal.change_of(entry))
-            by = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
-            lines = [_line(entry, undoable), *by, *text.splitlines()]
+            author = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
+            lines = [_line(entry, undoable), *author, *text.splitlines()]
             return show(args, {**_row(entry, undoable), "diff": text}, lines)
-        filtered = args.by is not None or args.deleted
-        # What is joined may be many.
-        most = -1 if filtered else max(_PAGE, 5 * args.newest)
-        path = args.path and _note(notes, args.path)
+        is_filtered = args.by is not None or args.deleted
+        # Of what is joined into one entry there may be many; what is filtered is looked for in all of them.
+        most = -1 if is_filtered else max(_PAGE, 5 * args.newest)
+        path = _note(notes, args.path) if args.path else None
         entries = histories.history(notes.journal, path, most=most, joined=not args.json)
         names = {histories.who(entry) for entry in entries}
-        if args.by not in {None, SOMEBODY, OWN, *authors.HOSTS, *names}:
-            those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
-            raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
+        if args.by not in {None, histories.SOMEBODY, histories.OWN, *authors.HOSTS, *names}:
+            step = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
+            raise SettingError(f"Nobody called {args.by!r} changed a note.", step)
         chosen = [entry for entry in entries if _fits(entry, args)]
-        none = f"{path} was not changed yet." if path else "No note was changed yet."
-        data = {"folder": str(notes.journal.folder), "changes": [_row(row, undoable) for row in chosen[: args.newest]]}
-        lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
-        if len(chosen) > args.newest:
+        newest = chosen[: args.newest]
+        data = {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in newest]}
+        lines = [_line(entry, undoable) for entry in newest]
+        if len(chosen) > len(newest):
             lines.append("There are older changes; -n lists more.")
         others = ((entry.author, len(entry.files)) for entry in chosen if entry.kind == OTHERS)
-        lines += filter(None, [authors.unknown_share(others)] if args.by is None else [])
-        return show(args, data, lines or ["No change fits." if entries else none])
+        if args.by is None and (sentence := authors.unknown_share(others)):
+            lines.append(sentence)
+        if not entries:
+            lines = [f"{path} was not changed yet." if path else "No note was changed yet."]
+        return show(args, data, lines or ["No change fits."])
 
 
 def since(args: argparse.Namespace) -> int:
     """List what others changed since a person last looked, and remember that they looked; or since a time."""
-    at = None if args.when is None else _time(args.when, "since takes a time")
+    refusal = SettingError(f"since takes a time, not {args.when!r}.", "For instance 2026-11-20T12:30, 2h, 3d.")
+    time_asked = None if args.when is None else _time(args.when, refusal)
     with _recorded(args) as notes:
-        journal, last = notes.journal, ""
-        if at is None:
-            edits, then = journal.unviewed(), "you last looked"
+        journal = notes.journal
+        hint = ""
+        if time_asked is None:
+            edits, since_when = journal.unviewed(), "you last looked"
             if not notes.read_only:
                 journal.view()
-                last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
+                hint = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
-            edits = tuple(edit for edit in journal.edits() if edit.at >= at and edit.kind == OTHERS)
-            then = minute(at)
-            last = f"The record begins at {minute(start)}." if at < (start := journal.numbers().start or at) else ""
+            edits = tuple(edit for edit in journal.edits() if edit.at >= time_asked and edit.kind == OTHERS)
+            since_when = minute(time_asked)
+            start = journal.numbers().start
+            hint = f"The record begins at {minute(start)}." if start and start > time_asked else ""
         entries = histories.by_others(edits, joined=not args.json)
-        words = histories.news(edits)
+        news = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]
-        sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
-        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *filter(None, [last])])
+        lines.append(f"Since {since_when}: {news}." if news else f"Nobody else changed a note since {since_when}.")
+        return show(args, [_row(entry, set()) for entry in entries], [*lines, hint] if hint else lines)
 
 
 def _entry(notes: Curator, number: int) -> JournalEntry:
     """Return a change of the history. Raises EditRefused."""
-    listed = histories.history(notes.journal, until=number + 1, most=1, joined=False)
-    entry = next((entry for entry in listed if entry.id == number), None)
-    if entry is None:
-        raise EditRefused(f"There is no change {number}.", "Run memory-tui history to list them.")
-    return entry
+    newest = histories.history(notes.journal, until=number + 1, most=1, joined=False)
+    for entry in newest:
+        if entry.id == number:
+            return entry
+    raise EditRefused(f"There is no change {number}.", "Run memory-tui history to list them.")
 
 
-def _note(notes: Curator, typed: str) -> str:
-    """Return the stored path of a note that is there or in the record; its name alone may tell it.
+def _note(notes: Curator, named: str) -> str:
+    """Return the stored path of a note that is there or in the record, by its path or its name alone.
 
     Raises PathRefused, with what could be meant.
     """
-    refusal: PathRefused = NoteMissing(f"There is no note {typed}.", "memory-tui history lists those that changed.")
+    refusal: PathRefused = NoteMissing(f"There is no note {named}.", "memory-tui history lists those that changed.")
     try:
-        stored = destination(notes.roots, typed)[2]
+        _, _, stored = destination(notes.roots, named)
         if notes.journal.edits(stored, most=1) or notes.read(stored) is not None:
             return stored
     except PathRefused as error:
         refusal = error
     paths = {note.path for note in scan(notes.roots).notes if note.source == MEMORY}
     paths |= {edit.path for edit in notes.journal.edits()}
-    name = typed.casefold().removesuffix(".md")
-    alike = [path for path in sorted(paths) if f"/{path.casefold().removesuffix('.md')}".endswith(f"/{name}")]
-    if len(alike) == 1:
-        return alike[0]
-    near = {PurePath(path).stem: path for path in paths}
-    meant = alike[:3] or [near[word] for word in difflib.get_close_matches(PurePath(typed).stem, near, cutoff=0.7)]
-    raise NoteMissing(f"There is no note {typed}.", f"Did you mean {' or '.join(meant)}?") if meant else refusal
+    ending = f"/{named.casefold().removesuffix('.md')}"
+    fitting = [path for path in sorted(paths) if f"/{path.casefold().removesuffix('.md')}".endswith(ending)]
+    if len(fitting) == 1:
+        return fitting[0]
+    by_stem = {PurePath(path).stem: path for path in paths}
+    similar = [by_stem[stem] for stem in difflib.get_close_matches(PurePath(named).stem, by_stem, cutoff=0.7)]
+    if guesses := fitting[:3] or similar:
+        raise NoteMissing(f"There is no note {named}.", f"Did you mean {' or '.join(guesses)}?")
+    raise refusal
 
 
 def blame(args: argparse.Namespace) -> int:
@@ -361,9 +370,10 @@ def blame(args: argparse.Namespace) -> int:
             raise NoteMissing(f"There is no note {path}.", "memory-tui history lists what became of it.")
         edits = histories.blame(notes.journal, path, data)
         texts = data.decode("utf-8", "replace").split("\n")
-        numbers = range(first or 1, (last or first or len(edits)) + 1)
-        if first is not None and not 1 <= first <= numbers[-1] <= len(edits):
+        last = last or first or len(edits)
+        if first is not None and not 1 <= first <= last <= len(edits):
             raise QueryError(f"{path} has {plural(len(edits), 'line')}.", f"memory-tui blame {path} shows them.")
+        numbers = range(first or 1, last + 1)
         rows = [_blamed(number, texts[number - 1].rstrip("\r"), edits[number - 1]) for number in numbers]
         width = max((len(row["by"]) for row in rows), default=0)
         lines = [
@@ -385,12 +395,16 @@ def restore_notes(args: argparse.Namespace) -> int:
     if args.all == (args.path is not None):
         raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
     with _recorded(args) as notes:
-        args.path = args.path and _note(notes, args.path)
-        if (when := args.before) is None:
+        args.path = _note(notes, args.path) if args.path else None
+        if (before := args.before) is None:
             return _versions(args, notes)
-        is_number = when.isascii() and when.isdigit()
-        point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
-        return make(notes, histories.restore_before(notes, args.path, **point), args)
+        if before.isascii() and before.isdigit():
+            change = histories.restore_before(notes, args.path, change=_entry(notes, int(before)).id)
+        else:
+            step = "For instance 2026-11-20T12:30, 2h, 3d, or a number of the history."
+            refusal = SettingError(f"--before takes a time or a change, not {before!r}.", step)
+            change = histories.restore_before(notes, args.path, at=_time(before, refusal))
+        return make(notes, change, args)
 
 
 def _versions(args: argparse.Namespace, notes: Curator) -> int:
@@ -404,49 +418,51 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
         next_step = f"Choose one of {numbers}: {command}." if versions else "No other text is kept."
         raise SettingError(f"Which text of {args.path} is to be brought back?", next_step)
     data = [{"ref": f"{edit.id}", "at": edit.at, "title": f"before: {histories.title_of(edit)}"} for edit in versions]
-    lines = [f"{row['ref']:<4}  {minute(edit.at)}  {row['title']}" for row, edit in zip(data, versions, strict=True)]
+    lines = [f"{edit.id:<4}  {minute(edit.at)}  before: {histories.title_of(edit)}" for edit in versions]
     none = f"The record has no other text of {args.path}."
     return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
 
 
-def _time(words: str, who: str = "--before takes a time or a change") -> float:
-    """Return a time that a person writes, by the clock of this machine. Raises SettingError, which `who` begins.
+def _time(text: str, refusal: SettingError) -> float:
+    """Return the time that `text` names, in epoch seconds: an ISO time, or a span such as 2h before now.
 
-    Where it ends with "a change", the next step names the number of one as well.
+    Raises `refusal` where it is neither.
     """
-    if span := _SPAN.fullmatch(words):
-        return time.time() - int(span[1]) * _SECONDS[span[2]]
+    if span := _SPAN.fullmatch(text):
+        count, unit = span.groups()
+        return time.time() - int(count) * _SECONDS[unit]
     try:
-        return dt.datetime.fromisoformat(words).astimezone().timestamp()
+        return dt.datetime.fromisoformat(text).astimezone().timestamp()
     except (ValueError, OverflowError, OSError):
-        number = ", or a number of the history" * who.endswith("change")
-        raise SettingError(f"{who}, not {words!r}.", f"For instance 2026-11-20T12:30, 2h, 3d{number}.") from None
+        raise refusal from None
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 
 def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
-    gone = any(file.after is None for file in entry.files)
-    return args.by in (None, histories.who(entry)) and (not args.deleted or gone)
+    if args.deleted and all(file.after is not None for file in entry.files):
+        return False
+    return args.by in (None, histories.who(entry))
 
 
 def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
+    """Return a change as JSON-ready data; `undoable` are the ids of the changes that can be undone."""
     names = ("id", "at", "state", "kind", "title", "undoes", "redoes", "reason")
     row: dict[str, Any] = {name: getattr(entry, name) for name in names}
-    author = to_builtins(entry.author) if entry.author is not None else None
-    paths = list(dict.fromkeys(entry.paths))
-    by = "" if (name := histories.who(entry)) == SOMEBODY else name
-    return row | {"paths": paths, "undoable": entry.id in undoable, "by": by, "author": author}
+    row |= {"paths": list(dict.fromkeys(entry.paths)), "undoable": entry.id in undoable}
+    by = histories.who(entry)
+    return row | {"by": "" if by == histories.SOMEBODY else by, "author": to_builtins(entry.author)}
 
 
 _STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}
 
 
 def _line(entry: JournalEntry, undoable: set[int]) -> str:
+    """Return a change as a line; `undoable` are the ids of the changes that can be undone."""
     state = _STATES.get(entry.state, "")
-    mine = entry.kind != OTHERS
-    if entry.state == "done" and mine and not (entry.undoes or entry.redoes or entry.id in undoable):
+    is_own_change = entry.kind != OTHERS and not entry.undoes and not entry.redoes
+    if entry.state == "done" and is_own_change and entry.id not in undoable:
         state = " (undone)"
-    reason = entry.reason and f": {entry.reason}"
+    reason = f": {entry.reason}" if entry.reason else ""
     return f"{entry.id:>4}  {second(entry.at)}  {entry.title}{state}{reason}"

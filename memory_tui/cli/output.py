@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from memory_tui import events
-from memory_tui.events import Event, SyncProgress, VectorsMade
 from memory_tui.formatting import json_safe, one_line, plural, safe
 
 
@@ -69,13 +68,13 @@ class Progress:
         self._drawn = 0.0
         self._lock = threading.Lock()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Tell `event`, on the thread that made it."""
         match event:
-            case VectorsMade():
+            case events.VectorsMade():
                 pace = event.pace and f", {event.pace}"
                 self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
-            case SyncProgress():
+            case events.SyncProgress():
                 start = "Rebuilding the index: " if event.rebuilding else "Indexing "
                 self.draw(f"{start}{event.done:,} of {event.total:,} files; ctrl+c stops")
             case events.SyncFinished():

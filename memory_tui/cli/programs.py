@@ -15,8 +15,6 @@ from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.backends import lancedb
 from memory_tui.backends import qmd as qmd_backend
-from memory_tui.backends.lancedb import Memories, MemoryEntry, TableMissing
-from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, engine_options, opened
 from memory_tui.cli.output import print_lines, show, waiting
@@ -108,7 +106,7 @@ def _approve(engine: Engine) -> Answer:
 
 
 def _revoke(engine: Engine) -> Answer:
-    lines = [approval.host for approval in engine.providers.approvals.revoke(APPROVED_AS)]
+    lines = [approval.host for approval in engine.providers.approvals.revoke(qmd_backend.APPROVED_AS)]
     return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]]
 
 
@@ -119,7 +117,7 @@ def _state(engine: Engine) -> Answer:
     try:
         words = list(client.words())
         coverage = client.coverage()
-    except QmdFailure as failure:
+    except qmd_backend.QmdFailure as failure:
         problem = f"{failure.message} {failure.next_step}".strip()
     data = {
         "state": status.backend_state,
@@ -153,7 +151,7 @@ _RUN = {"update": _update, "status": _state, "approve": _approve, "revoke": _rev
 def ltm(args: argparse.Namespace) -> int:
     """Carry out an action on the long-term memories; no workspace has to be there."""
     choices = plan.choose(engine_options(args))
-    with closing(Memories(choices, Approvals(choices.workspace))) as opened:
+    with closing(lancedb.Memories(choices, Approvals(choices.workspace))) as opened:
         if args.action in ("store", "forget", "undo") and not args.read_only:
             # A person agrees once; what refuses to write says how to agree.
             question = f"memory-tui has only read the memories in {opened.label} so far. May it write them?"
@@ -172,15 +170,15 @@ def _words(args: argparse.Namespace, what: str) -> str:
     return text
 
 
-def _line(entry: MemoryEntry) -> str:
+def _line(entry: lancedb.MemoryEntry) -> str:
     return f"{entry.id[:8]}  {entry.day}  {entry.category:<10}  {entry.importance:.1f}  {one_line(entry.text)}"
 
 
-def _list(opened: Memories, args: argparse.Namespace) -> Answer:
+def _list(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
     """Return the newest entries, and how many there are."""
     try:
         table = opened.table()
-    except TableMissing as missing:
+    except lancedb.TableMissing as missing:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
     every = table.entries()
     newest = sorted(every, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
@@ -195,7 +193,7 @@ def _list(opened: Memories, args: argparse.Namespace) -> Answer:
     return data, [*map(_line, newest), total if opened.writable else f"{total}, only read: memory-tui ltm approve"]
 
 
-def _search(opened: Memories, args: argparse.Namespace) -> Answer:
+def _search(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
     least = lancedb.COMMAND_MIN if args.min_score is None else args.min_score
     hits = opened.search(_words(args, "QUERY"), args.limit or lancedb.LIMIT, least)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in hits]
@@ -203,7 +201,7 @@ def _search(opened: Memories, args: argparse.Namespace) -> Answer:
     return data, lines or [f"No entry reaches the score {least:g}."]
 
 
-def _store(opened: Memories, args: argparse.Namespace) -> Answer:
+def _store(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
     importance = lancedb.IMPORTANCE if args.importance is None else args.importance
     done = opened.store(_words(args, "TEXT"), importance, args.category)
     data = {"action": done.action, "entry": done.entry.as_dict(), "score": round(done.score, 6)}
@@ -212,7 +210,7 @@ def _store(opened: Memories, args: argparse.Namespace) -> Answer:
     return data, [f"Not stored: it repeats {done.entry.id} (score {done.score:.3f}): {one_line(done.entry.text)}"]
 
 
-def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
+def _forget(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
     text = _words(args, "ID or QUERY")
     entry = opened.named(text)
     done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, lancedb.COMMAND_MIN)
@@ -227,24 +225,24 @@ def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
     return data, [f"Nothing is forgotten: {'name one of these by its id' if lines else 'no entry is near'}.", *lines]
 
 
-def _undo(opened: Memories, _args: argparse.Namespace) -> Answer:
+def _undo(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
     done = opened.undo()
     lines = [f"Undone, {done.kind}: {_line(item)}" for item in done.entries]
     return {"undone": done.kind, "entries": [item.as_dict() for item in done.entries]}, lines
 
 
-def _approve_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
+def _approve_memories(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
     opened.approve("ltm approve")
     label = opened.label
     return {"approved": label}, [f"memory-tui may write the memories in {label}.", "To withdraw: ltm revoke."]
 
 
-def _revoke_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
+def _revoke_memories(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
     hosts = [approval.host for approval in opened.approvals.revoke(lancedb.WRITES)]
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 
-_MEMORIES: dict[str, Callable[[Memories, argparse.Namespace], Answer]] = {
+_MEMORIES: dict[str, Callable[[lancedb.Memories, argparse.Namespace], Answer]] = {
     "list": _list,
     "search": _search,
     "store": _store,

@@ -19,9 +19,9 @@ from msgspec import Struct
 from memory_tui import durable
 from memory_tui.config import json5
 from memory_tui.config import load as configuration
-from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import OWN_KEYS
-from memory_tui.config.model import Config, release_meant
+from memory_tui.config.config_file import Config
+from memory_tui.config.config_keys import OWN_KEYS
+from memory_tui.config.openclaw_release import release_meant
 from memory_tui.config.places import own_path
 from memory_tui.config.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 from memory_tui.errors import ConfigError, ConfigUnsaved
@@ -50,7 +50,7 @@ class KeyChange(Struct, frozen=True):
 class FileWrite(Discreet, frozen=True):
     """A whole file as it is, and as it will be; None for no file. Never shown by repr, it may hold keys."""
 
-    HIDDEN = ("now", "then", "base")
+    HIDDEN = ("now", "then")
 
     path: Path
     now: bytes | None
@@ -89,12 +89,14 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     otherwise, into memory-tui's.
     """
     before = {key: value.value for key, value in written.values.items()}
-    profile, configured = tuned.word("profile"), config.values.get("profile")
-    named = str(configured.value) if configured else "auto"
-    if release_meant(named, config).profile != profile:
-        before["profile"] = named
+    profile = tuned.word("profile")
+    configured = config.values.get("profile")
+    configured_profile = str(configured.value) if configured else "auto"
+    if release_meant(configured_profile, config).profile != profile:
+        before["profile"] = configured_profile
     values = {key: value.value for key, value in tuned.values.items() if value.value != before[key]}
-    notes, left = list[str](), list[tuple[str, str]]()
+    notes: list[str] = []
+    left: list[tuple[str, str]] = []
     if config.kind == "openclaw" and profile != OWN_PROFILE:
         values = {key: value for key, value in values.items() if key not in profile_named(profile).fixed}
         for key in _OURS_ALONE & values.keys():
@@ -106,8 +108,10 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     if config.kind == "openclaw":
         notes.append(_OWN_RULES)
         values.pop("profile", None)
-    config = config if config.kind == "own" else _own_config()
-    return _into(config, values, before, left, [*notes, _ALL_WORKSPACES] if config.path == own_path() else notes)
+    target = config if config.kind == "own" else _own_config()
+    if target.path == own_path():
+        notes.append(_ALL_WORKSPACES)
+    return _into(target, values, before, left, notes)
 
 
 def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
@@ -115,17 +119,17 @@ def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
 
     Raises ConfigError.
     """
-    values = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
-    before = {key: config.text(key) for key in values if key != "remote.apiKey"}
+    changed = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
+    before = {key: config.text(key) for key in changed if key != "remote.apiKey"}
     notes = [_RELOADS] if config.kind == "openclaw" else []
-    return _into(_own_config() if config.kind == "none" else config, values, before, (), notes)
+    return _into(_own_config() if config.kind == "none" else config, changed, before, (), notes)
 
 
 def _own_config() -> Config:
     """Return our own configuration as it is on disk, or one that holds nothing yet."""
     if own_path().is_file():
         return configuration.load(str(own_path()), None)
-    return Config(path=own_path(), kind="own", tree=parse_json5(SourceText(own_path(), "{}\n")))
+    return Config(path=own_path(), kind="own", tree=json5.parse_json5(json5.SourceText(own_path(), "{}\n")))
 
 
 def _into(
@@ -138,47 +142,53 @@ def _into(
     """Return the patch that sets `values` where they stand, or where they belong. Raises ConfigError."""
     if config.path is None or config.tree is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
+    # Without a section for these values, one is made below the top of the file, by the keys of `layout`.
     prefix, section = config.sections[-1] if config.sections else (config.layout, config.tree)
-    above = [] if config.sections else [*filter(None, prefix.split("."))]
+    section_keys = [] if config.sections or not prefix else prefix.split(".")
     splices: dict[Path, list[json5.Splice]] = {}
-    sources: dict[Path, SourceText] = {}
-    missing: dict[int, tuple[Node, dict[str, Any]]] = {}
-    for key in sorted(values):
-        below = [*above, *key.split(".")]
-        node = section.get(*below)
+    sources: dict[Path, json5.SourceText] = {}
+    missing: dict[int, tuple[json5.Node, dict[str, Any]]] = {}
+    changes: list[KeyChange] = []
+    for key, value in sorted(values.items()):
+        changes.append(KeyChange(key, before.get(key, ""), value, f"{prefix}.{key}" if prefix else key))
+        keys = [*section_keys, *key.split(".")]
+        node = section.get(*keys)
         if node is not None:
             sources[node.source.path] = node.source
-            splices.setdefault(node.source.path, []).append(json5.replace(node, values[key]))
+            splices.setdefault(node.source.path, []).append(json5.replace(node, value))
             continue
-        parent = section
-        while len(below) > 1 and (deeper := parent.get(below[0])) is not None and isinstance(deeper.value, dict):
-            parent, below = deeper, below[1:]
-        if parent.get(below[0]) is not None:
-            raise ConfigError(
-                f"{below[0]} in line {parent.line} of {parent.source.path} is not an object.",
-                "Mend that line first; nothing was changed.",
-                *parent.source.at(parent.start),
-            )
-        members = missing.setdefault(id(parent), (parent, {}))[1]
-        for name in below[:-1]:
+        parent, (*inner_keys, last_key) = _deepest(section, keys)
+        _, members = missing.setdefault(id(parent), (parent, {}))
+        for name in inner_keys:
             members = members.setdefault(name, {})
-        members[below[-1]] = values[key]
+        members[last_key] = value
     for parent, members in missing.values():
         sources[parent.source.path] = parent.source
         splices.setdefault(parent.source.path, []).extend(json5.insert(parent, members))
-    changes = (
-        KeyChange(key, before.get(key, ""), values[key], f"{prefix}.{key}" if prefix else key) for key in sorted(values)
-    )
-    files = tuple(_file(sources[file], splices[file]) for file in sources)
+    files = tuple(_file(sources[path], splices[path]) for path in sources)
     return Patch(config.path, tuple(changes), files, tuple(left), tuple(notes), tuple(_secrets(config)))
+
+
+def _deepest(section: json5.Node, keys: list[str]) -> tuple[json5.Node, list[str]]:
+    """Return the innermost object that is there on the way of `keys` to a missing value, and the keys below it.
+
+    Raises ConfigError where something else than an object is in the way.
+    """
+    parent = section
+    while (child := parent.get(keys[0])) is not None:
+        if not isinstance(child.value, dict):
+            message = f"{keys[0]} in line {parent.line} of {parent.source.path} is not an object."
+            raise ConfigError(message, "Mend that line first; nothing was changed.", *parent.source.at(parent.start))
+        parent, keys = child, keys[1:]
+    return parent, keys
 
 
 def _secrets(config: Config) -> Iterator[str]:
     """Yield the keys and headers that the file holds for any provider, as they are written there."""
-    nodes = [entry.node for key in ("remote.apiKey", "remote.headers") if (entry := config.entries.get(key))]
+    nodes = [config.entries[key].node for key in ("remote.apiKey", "remote.headers") if key in config.entries]
     providers = config.tree.get("models", "providers") if config.tree else None
     for _, provider in providers.children() if providers else ():
-        nodes += [node for name in ("apiKey", "headers") if (node := provider.get(name)) is not None]
+        nodes += [node for name, node in provider.children() if name in ("apiKey", "headers")]
     while nodes:
         node = nodes.pop()
         nodes += [child for _, child in node.children()]
@@ -187,21 +197,22 @@ def _secrets(config: Config) -> Iterator[str]:
             yield node.source.text[node.start + 1 : node.end - 1]
 
 
-def _file(source: SourceText, splices: list[json5.Splice]) -> FileWrite:
+def _file(source: json5.SourceText, splices: list[json5.Splice]) -> FileWrite:
+    """Return the file of `source` as it is, and with `splices`. Raises ConfigError where it was changed meanwhile."""
     before = read(source.path)
     if before is not None and source.text.encode() != before:
         step = "Open the workspace again, or change the values by hand."
         raise ConfigError(f"{source.path} was changed since it was read, or is not valid UTF-8.", step)
     after = json5.spliced(source.text, splices)
-    parse_json5(SourceText(source.path, after))
+    json5.parse_json5(json5.SourceText(source.path, after))
     return FileWrite(source.path, before, after.encode())
 
 
 def difference(file: FileWrite) -> Iterable[str]:
     """Return the lines of a unified difference, with keys as they are."""
     before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (file.now, file.then))
-    old, new = ("no file" if data is None else str(file.path) for data in (file.now, file.then))
-    return difflib.unified_diff(before, after, old, new, lineterm="")
+    old_name, new_name = ("no file" if data is None else str(file.path) for data in (file.now, file.then))
+    return difflib.unified_diff(before, after, old_name, new_name, lineterm="")
 
 
 def summary(change: KeyChange) -> str:
@@ -269,8 +280,8 @@ def require_same(path: Path, before: bytes | None) -> None:
 
 def overtaken(path: Path) -> ConfigError:
     """Return the error for a file that another program changed since its difference was shown."""
-    step = "Look at the new difference and try again."
-    return ConfigError(f"{path} was changed by somebody else in the meantime; nothing was written.", step)
+    message = f"{path} was changed by somebody else in the meantime; nothing was written."
+    return ConfigError(message, "Look at the new difference and try again.")
 
 
 def back_up(path: Path, data: bytes | None) -> str:
@@ -308,10 +319,8 @@ def _take_back(done: Sequence[FileWrite], folders: Sequence[Path]) -> None:
                 raise OSError(errno.EBUSY, "Somebody else wrote it meanwhile")
             _put(file.path, file.then, file.now)
         except OSError as error:
-            raise ConfigUnsaved(
-                f"Writing failed, and {file.path} cannot be put back: {error.strerror or error}.",
-                "memory-tui disconnect HOST takes out what was written.",
-            ) from error
+            message = f"Writing failed, and {file.path} cannot be put back: {error.strerror or error}."
+            raise ConfigUnsaved(message, "memory-tui disconnect HOST takes out what was written.") from error
     remove_empty(folders)
 
 
@@ -335,9 +344,8 @@ def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
 
 
 def _unwritten(path: Path, error: OSError) -> ConfigError:
-    return ConfigUnsaved(
-        f"{path} cannot be written: {error.strerror or error}.", "Nothing was changed; check permissions and space."
-    )
+    message = f"{path} cannot be written: {error.strerror or error}."
+    return ConfigUnsaved(message, "Nothing was changed; check permissions and space.")
 
 
 def last() -> ConfigWrite | None:
@@ -359,10 +367,11 @@ def last() -> ConfigWrite | None:
 def undo(done: ConfigWrite) -> None:
     """Bring back what was there before. Raises ConfigError when the file was changed since."""
     path = Path(done.path)
-    now, then = read(path), read(Path(done.backup)) if done.backup else None
-    if digest(now) != done.after:
+    current = read(path)
+    backup = read(Path(done.backup)) if done.backup else None
+    if digest(current) != done.after:
         step = f"What it was before is in {done.backup}." if done.backup else "Change it by hand."
         raise ConfigError(f"{path} was changed after memory-tui wrote it; nothing was undone.", step)
-    if digest(then) != done.before:
+    if digest(backup) != done.before:
         raise ConfigError(f"The backup {done.backup} is gone or was changed; nothing was undone.", "Change it by hand.")
-    write_all([FileWrite(path, now, then)])
+    write_all([FileWrite(path, current, backup)])

@@ -21,17 +21,14 @@ from memory_tui.secrets import Discreet
 MAX_DEPTH = 200
 
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+", re.DOTALL)
-_TOKEN = re.compile(
-    r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[^\s\ufeff{}\[\]:,/"']++""",
-    re.DOTALL,
-)
+_TOKEN = re.compile(r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[^\s\ufeff{}\[\]:,/"']++""", re.DOTALL)
 _REASONS = {
     "Json5NestingTooDeep": f"more than {MAX_DEPTH} brackets inside each other",
     "Json5ExtraData": "nothing may follow the value",
     "Json5EOF": "a value is missing, cannot be read, or is never closed",
 }
 
-_PLACE = re.compile(r"near (\d+)")
+_OFFSET = re.compile(r"near (\d+)")
 
 Scalar = str | int | float | bool | None
 
@@ -82,6 +79,10 @@ class Node(Discreet, frozen=True):
         if isinstance(self.value, dict):
             yield from self.value.items()
 
+    def items(self) -> list[Node]:
+        """Return the nodes of a list; nothing for any other value."""
+        return self.value if isinstance(self.value, list) else []
+
     def plain(self) -> object:
         """Return the value as ordinary dictionaries, lists and scalars."""
         if isinstance(self.value, dict):
@@ -103,19 +104,17 @@ def parse_json5(source: SourceText) -> Node:
     try:
         pyjson5.decode(source.text, MAX_DEPTH)
     except pyjson5.Json5DecoderException as error:
-        name, words, what = type(error).__name__, str(error.args[0]), error.args[-1]
+        kind = type(error).__name__
+        offset = _OFFSET.search(str(error.args[0]))
+        # The last argument is the character in the way, or what was read before a comma was missing.
+        character = error.args[-1] if isinstance(error.args[-1], str) else ","
     else:
         return _node(source, blank_end(source.text, 0))
     # Raised here because what pyjson5 raises holds all values so far, secrets too.
-    place = _PLACE.search(words)
-    line, column = source.at(max(0, int(place[1]) - 1) if place else 0)
-    reason = _REASONS.get(name) or f"{what if isinstance(what, str) else ','!r} cannot stand here; text needs quotes"
-    raise ConfigError(
-        f"{source.path} is not valid JSON5 near line {line}, column {column}: {reason}.",
-        "Mend that line; nothing was changed.",
-        line,
-        column,
-    )
+    line, column = source.at(max(0, int(offset[1]) - 1) if offset else 0)
+    reason = _REASONS.get(kind, f"{character!r} cannot stand here; text needs quotes")
+    message = f"{source.path} is not valid JSON5 near line {line}, column {column}: {reason}."
+    raise ConfigError(message, "Mend that line; nothing was changed.", line, column)
 
 
 def read_json5(path: Path, most: int) -> Node:
@@ -127,43 +126,43 @@ def read_json5(path: Path, most: int) -> Node:
     return parse_json5(SourceText(path, raw.decode("utf-8", "replace")))
 
 
-def blank_end(text: str, at: int) -> int:
-    """Return where the white space and the comments that begin at `at` end."""
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def blank_end(text: str, start: int) -> int:
+    """Return where the white space and the comments that begin at `start` end."""
+    match = _SPACE.match(text, start)
+    return match.end() if match else start
 
 
 def _node(source: SourceText, start: int) -> Node:
     """Return the value that begins at `start` of a text that is JSON5."""
     import pyjson5
 
-    text, members, items = source.text, dict[str, Node](), list[Node]()
+    text = source.text
     if text[start] not in "{[":
         end = _token_end(text, start)
         return Node(pyjson5.decode(text[start:end]), source, start, end)
-    in_object = text[start] == "{"
+    is_object = text[start] == "{"
+    members: dict[str, Node] = {}
+    items: list[Node] = []
     at = blank_end(text, start + 1)
     while text[at] not in "}]":
-        key = ""
-        if in_object:
+        if is_object:
             end = _token_end(text, at)
             key = text[at:end]
             if not key.isidentifier():
                 key = pyjson5.decode(key if key[0] in "\"'" else f'"{key}"')
-            at = blank_end(text, blank_end(text, end) + 1)
-        node = _node(source, at)
-        if in_object:
-            members[key] = node
+            colon = blank_end(text, end)
+            node = members[key] = _node(source, blank_end(text, colon + 1))
         else:
+            node = _node(source, at)
             items.append(node)
         at = blank_end(text, node.end)
         if text[at] == ",":
             at = blank_end(text, at + 1)
-    return Node(members if in_object else items, source, start, at + 1)
+    return Node(members if is_object else items, source, start, at + 1)
 
 
-def _token_end(text: str, at: int) -> int:
-    token = _TOKEN.match(text, at)
+def _token_end(text: str, start: int) -> int:
+    token = _TOKEN.match(text, start)
     assert token is not None
     return token.end()
 
@@ -171,8 +170,10 @@ def _token_end(text: str, at: int) -> int:
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 _SPACES = re.compile(r"[ \t]*")
-_KEY = re.compile(r'"([A-Za-z_$][\w$]*)":', re.ASCII)
+_QUOTED_KEY = re.compile(r'"([A-Za-z_$][\w$]*)":', re.ASCII)
 """A key in quotes that could be written without; in a text a quote has a backslash."""
+_BARE_KEY = re.compile(r"[{,]\s*[A-Za-z_$][\w$]*\s*:")
+"""A key without quotes: in a text that has one, new keys are written without, too."""
 _TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
 """What may follow a value on its line: spaces and comments."""
 
@@ -205,75 +206,94 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
 
     A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
     """
-    text, siblings, at = parent.source.text, _siblings(parent), parent.start + 1
-    comment = "" if siblings else text[at : parent.end - 1].strip()
-    broken = bool(comment) or "\n" in (text[siblings[-1].end : parent.end] if siblings else text)
-    newline, outer, step = _newline(text), _indent(text, parent.start), _step(text)
+    text = parent.source.text
+    siblings = _siblings(parent)
+    begin, end = parent.start + 1, parent.end - 1
+    comment = "" if siblings else text[begin:end].strip()
+    on_lines = bool(comment) or "\n" in (text[siblings[-1].end : end] if siblings else text)
+    step = _step(text)
+    outer = _indent(text, parent.start)
     indent = _indent(text, siblings[-1].start) if siblings else outer + step
-    whole = json.dumps(members, ensure_ascii=False, indent=step if broken else None)
-    # Keys are written in quotes where they all are, and where none is seen.
-    whole = _KEY.sub(r"\1:", whole) if re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) else whole
-    lines = [line.removeprefix(step) for line in whole.split("\n")[1:-1]] if broken else [whole[1:-1]]
-    inside = f"{newline}{indent}".join(lines)
+    written = json.dumps(members, ensure_ascii=False, indent=step if on_lines else None)
+    if _BARE_KEY.search(text):
+        written = _QUOTED_KEY.sub(r"\1:", written)
+    # Without the brackets, which have lines of their own where there are lines.
+    lines = [line.removeprefix(step) for line in written.split("\n")[1:-1]] if on_lines else [written[1:-1]]
+    line_start = f"{_newline(text)}{indent}"
+    inside = line_start.join(lines)
     if siblings:
-        return _behind(siblings[-1], parent, inside, indent if broken else None)
-    if not broken:
-        return [Splice(at, parent.end - 1, f" {inside} ")]
-    inside = f"{newline}{indent}{inside}"
-    return [Splice(at, at, f"{inside},") if comment else Splice(at, parent.end - 1, f"{inside}{newline}{outer}")]
+        return _behind(siblings[-1], inside, indent if on_lines else None)
+    if comment:
+        return [Splice(begin, begin, f"{line_start}{inside},")]
+    return [Splice(begin, end, f"{line_start}{inside}{_newline(text)}{outer}" if on_lines else f" {inside} ")]
 
 
 def append(array: Node, value: object) -> list[Splice]:
     """Put `value` at the end of `array`, on a line of its own where the others have one."""
-    text, siblings, item = array.source.text, _siblings(array), json.dumps(value, ensure_ascii=False)
+    text = array.source.text
+    siblings = _siblings(array)
+    item = json.dumps(value, ensure_ascii=False)
     if not siblings:
-        at = array.end - 1
-        return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
-    broken = "\n" in text[array.start : siblings[-1].start]
-    return _behind(siblings[-1], array, item, _indent(text, siblings[-1].start) if broken else None)
+        begin, end = array.start + 1, array.end - 1
+        has_comment = bool(text[begin:end].strip())
+        return [Splice(end if has_comment else begin, end, item)]
+    last = siblings[-1]
+    on_lines = "\n" in text[array.start : last.start]
+    return _behind(last, item, _indent(text, last.start) if on_lines else None)
 
 
-def _behind(last: Node, parent: Node, item: str, indent: str | None) -> list[Splice]:
-    """Put `item` behind the last one, on a line with `indent` if there is one; a comma at the end stays there."""
-    text = parent.source.text
+def _behind(last: Node, item: str, indent: str | None) -> list[Splice]:
+    """Put `item` behind the `last` one: on a line of its own with `indent`, on the same line where that is None.
+
+    A comma that stands at the end already stays at the end.
+    """
+    text = last.source.text
     comma = _comma_after(text, last.end)
-    at = last.end if comma is None else comma + 1
+    if comma is None:
+        comma_at_end, at = "", last.end
+    else:
+        comma_at_end, at = ",", comma + 1
     if indent is None:
-        return [Splice(at, at, f", {item}" if comma is None else f" {item},")]
+        return [Splice(at, at, f" {item}," if comma_at_end else f", {item}")]
     end = _line_end(text, at)
-    added = Splice(end, end, f"{_newline(text)}{indent}{item}{',' if comma is not None else ''}")
-    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
+    added = Splice(end, end, f"{_newline(text)}{indent}{item}{comma_at_end}")
+    return [added] if comma_at_end else [Splice(last.end, last.end, ","), added]
 
 
 def remove(parent: Node, child: Node) -> list[Splice]:
     """Take `child`, a member or an item of `parent`, out with its key, its comma, its line; comments stay."""
-    text, siblings = parent.source.text, _siblings(parent)
-    at = next(number for number, node in enumerate(siblings) if node.start == child.start)
-    before = _comma_after(text, siblings[at - 1].end) if at else None
-    after = _comma_after(text, child.end)
-    begin = blank_end(text, parent.start + 1 if before is None else before + 1)
-    end = child.end if after is None else after + 1
-    splices = [Splice(before, before + 1, "")] if after is None and before is not None else []
-    line = begin
-    while line and text[line - 1] in " \t":
-        line -= 1
-    trailing = _SPACES.match(text, end)
-    rest = trailing.end() if trailing else end
-    if len(siblings) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
-        begin, end = parent.start + 1, parent.end - 1
-    elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
-        begin = line - 1 - (text[line - 2 : line - 1] == "\r")
-        end = rest
-    elif after is not None and at + 1 < len(siblings):
-        end = rest
+    text = parent.source.text
+    siblings = _siblings(parent)
+    index = [node.start for node in siblings].index(child.start)
+    comma_before = _comma_after(text, siblings[index - 1].end) if index else None
+    comma_after = _comma_after(text, child.end)
+    outer_start, outer_end = parent.start + 1, parent.end - 1
+    if comma_before is not None:
+        outer_start = comma_before + 1
+    begin = blank_end(text, outer_start)
+    end = child.end if comma_after is None else comma_after + 1
+    indent_start = len(text[:begin].rstrip(" \t"))
+    spaces_end = len(text) - len(text[end:].lstrip(" \t"))
+    is_all_there_is = len(siblings) == 1 and not f"{text[outer_start:begin]}{text[end:outer_end]}".strip()
+    if is_all_there_is:
+        begin, end = outer_start, outer_end
+    elif text[:indent_start].endswith("\n") and text[spaces_end:].startswith(("\r", "\n")):
+        # It has its lines for itself: the break before them goes too.
+        begin = len(text[:indent_start].removesuffix("\n").removesuffix("\r"))
+        end = spaces_end
+    elif comma_after is not None and index + 1 < len(siblings):
+        end = spaces_end
     else:
-        begin = max(line, 0 if before is None else before + 1)
-    return [*splices, Splice(begin, end, "")]
+        begin = max(indent_start, outer_start)
+    splices = [Splice(begin, end, "")]
+    if comma_after is None and comma_before is not None:
+        splices.insert(0, Splice(comma_before, comma_before + 1, ""))
+    return splices
 
 
 def _siblings(parent: Node) -> list[Node]:
     """Return the members or items that stand between the brackets of `parent` itself, in the order of the text."""
-    nodes = parent.value if isinstance(parent.value, list) else [node for _, node in parent.children()]
+    nodes = [*parent.items(), *(node for _, node in parent.children())]
     inside = [node for node in nodes if node.source is parent.source and parent.start < node.start < parent.end]
     return sorted(inside, key=lambda node: node.start)
 
@@ -294,14 +314,13 @@ def _step(text: str) -> str:
     return match[1] if match else "  "
 
 
-def _comma_after(text: str, at: int) -> int | None:
-    """Return where the comma after a value is, past comments; None where there is none."""
-    at = blank_end(text, at)
-    return at if text[at] == "," else None
+def _comma_after(text: str, end: int) -> int | None:
+    """Return where the comma after a value that ends at `end` is, past comments; None where there is none."""
+    following = blank_end(text, end)
+    return following if text[following] == "," else None
 
 
-def _line_end(text: str, at: int) -> int:
+def _line_end(text: str, start: int) -> int:
     """Return the end of what belongs to a value on its line: before the break, or before more that is no comment."""
-    match = _TAIL.match(text, at)
-    end = match.end() if match else at
-    return end - 1 if text[end - 1 : end] == "\r" and end > at else end
+    match = _TAIL.match(text, start)
+    return start + len(match[0].removesuffix("\r")) if match else start

@@ -17,10 +17,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from memory_tui.config import keys
+from memory_tui.config import config_keys
+from memory_tui.config.config_file import MAIN, Agent, Config, ConfigValue, Position, Problem, only_agent, zone
+from memory_tui.config.config_keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
+from memory_tui.config.environment import Environment
 from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, word_of
-from memory_tui.config.keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
-from memory_tui.config.model import MAIN, Agent, Config, ConfigValue, Environment, Position, Problem, only_agent, zone
 from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
 from memory_tui.config.settings import BY_KEY, check
 from memory_tui.errors import ConfigError, SettingError
@@ -64,9 +65,8 @@ def _read(path: Path) -> _Reading:
     try:
         return _Reading(read_json5(path, MAX_BYTES))
     except OSError as error:
-        raise ConfigError(
-            f"The configuration {path} cannot be read: {error.strerror}.", "Check the path given with --config."
-        ) from error
+        message = f"The configuration {path} cannot be read: {error.strerror}."
+        raise ConfigError(message, "Check the path given with --config.") from error
 
 
 # --- includes ------------------------------------------------------------------------------------------------------
@@ -87,22 +87,23 @@ def _resolved(node: Node, chain: tuple[Path, ...], problems: list[Problem]) -> N
     if not isinstance(node.value, dict):
         return node
     members = {key: _resolved(child, chain, problems) for key, child in node.value.items() if key != INCLUDE}
-    rest, include = replace(node, value=members), node.value.get(INCLUDE)
+    rest = replace(node, value=members)
+    include = node.value.get(INCLUDE)
     if include is None:
         return rest
-    whole: Node | None = None
-    for name in include.value if isinstance(include.value, list) else [include]:
+    included: Node | None = None
+    for name in include.items() if isinstance(include.value, list) else [include]:
         try:
-            part = _included(name, chain, problems)
+            content = _included(name, chain, problems)
         except ValueError as error:
             label = repr(name.value) if isinstance(name.value, str) else "This"
             message = f"{label} is not included: {error}."
             problems.append(Problem.at(name, INCLUDE, message, "the rest counts without it"))
             continue
-        whole = part if whole is None else _merged(whole, part)
-    if whole is None or (members and not isinstance(whole.value, dict)):
+        included = _merged(included, content) if included else content
+    if included is None or (members and not isinstance(included.value, dict)):
         return rest
-    return _merged(whole, rest) if members else whole
+    return _merged(included, rest) if members else included
 
 
 def _included(name: Node, chain: tuple[Path, ...], problems: list[Problem]) -> Node:
@@ -158,24 +159,28 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
             problems.append(Problem.at(node, path, f"The agent {name!r} is there twice.", used))
         else:
             listed[name] = path, node
-    flagged = [name for name, (_, node) in listed.items() if (flag := node.get("default")) and flag.value is True]
-    chosen = next(iter([*flagged, *listed]), MAIN)
+    flags = {name: flag for name, (_, node) in listed.items() if (flag := node.get("default"))}
+    flagged = [name for name, flag in flags.items() if flag.value is True]
+    default_name = next(iter([*flagged, *listed]), MAIN)
     for name in flagged[1:]:
-        path, node = listed[name]
-        used = f"{chosen!r} of line {listed[chosen][1].line} is used"
-        second = f"{name!r} is a second default agent."
-        problems.append(Problem.at(node.get("default") or node, f"{path}.default", second, used))
+        used = f"{default_name!r} of line {listed[default_name][1].line} is used"
+        message = f"{name!r} is a second default agent."
+        problems.append(Problem.at(flags[name], f"{listed[name][0]}.default", message, used))
     newer = tree.get("agents", "entries") is not None or tree.get("memory", "search") is not None
     # What is wrong with this one is found where every documented key is checked.
     shared = _workspace(tree.get("agents", "defaults"), "agents.defaults", environment, [])
-    alone = len(listed) <= 1
+    if not listed:
+        return (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
+    alone = len(listed) == 1
     agents = []
     for name, (path, node) in listed.items():
-        folder, default = _workspace(node, path, environment, problems), name == chosen
-        usual = _usual_folder(name, shared, default=default, alone=alone, newer=newer)
-        named = folder or (shared if default or alone else "")
-        agents.append(Agent(name, expand(folder) if folder else usual, default, named, Position.of(node, path), node))
-    return tuple(agents) or (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
+        default = name == default_name
+        named = _workspace(node, path, environment, problems)
+        folder = expand(named) if named else _usual_folder(name, shared, default=default, alone=alone, newer=newer)
+        if default or alone:
+            named = named or shared
+        agents.append(Agent(name, folder, default, named, Position.of(node, path), node))
+    return tuple(agents)
 
 
 def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: bool) -> Path:
@@ -197,8 +202,9 @@ def _listed(tree: Node, problems: list[Problem]) -> Iterator[tuple[str, Node, st
     elif items is not None and isinstance(items.value, list):
         rows = [(f"agents.list[{i}]", node, word_of(node.get("id"))) for i, node in enumerate(items.value)]
     else:
-        sections, rows = (("agents.entries", entries), ("agents.list", items)), []
-        problems += [Problem.at(node, path, f"{path} lists no agents.") for path, node in sections if node is not None]
+        rows = []
+        sections = {"agents.entries": entries, "agents.list": items}
+        problems += [Problem.at(node, path, f"{path} lists no agents.") for path, node in sections.items() if node]
     for path, node, name in rows:
         if not name.strip() or not isinstance(node.value, dict):
             problems.append(Problem.at(node, path, f"{path} is no agent with an id."))
@@ -212,11 +218,14 @@ def _workspace(node: Node | None, path: str, environment: Environment, problems:
     if written is None:
         return ""
     path = f"{path}.workspace"
-    text, missing = environment.substitute(written.value.strip()) if isinstance(written.value, str) else ("", ())
-    if missing or not isinstance(written.value, str):
-        message = f"The variable {missing[0]} is not set." if missing else f"{path} is not a path."
-        problems.append(Problem.at(written, path, message, "the usual folder is used"))
-    return "" if missing else text
+    message = f"{path} is not a path."
+    if isinstance(written.value, str):
+        text, missing = environment.substitute(written.value.strip())
+        if not missing:
+            return text
+        message = f"The variable {missing[0]} is not set."
+    problems.append(Problem.at(written, path, message, "the usual folder is used"))
+    return ""
 
 
 # --- values --------------------------------------------------------------------------------------------------------
@@ -239,34 +248,41 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
     value = _substituted(key, node, environment)
     match key.kind:
         case "knob":
-            return check(BY_KEY[key.path], value if not isinstance(value, dict | list) else _excerpt(node))
+            return check(BY_KEY[key.path], _excerpt(node) if isinstance(value, dict | list) else value)
         case "any":
             return node.plain()
-        case "secret" | "headers":
-            parts = [node] if key.kind == "secret" else [part for _, part in node.children()]
-            if isinstance(value, dict if key.kind == "headers" else str | dict) and all(
-                isinstance(part.value, str | dict) for part in parts
-            ):
-                return None
-            what = "text or a secret reference" if key.kind == "secret" else "an object of texts"
-            raise SettingError(f"{key.path} is {what}.", "")
+        case "secret" if isinstance(value, str | dict):
+            return None
+        case "secret":
+            raise SettingError(f"{key.path} is text or a secret reference.", "")
+        case "headers":
+            _require_headers(key, node)
+            return None
         case "choices":
             return _choices(key, node)
         case "paths":
             return _paths(key, node, environment)
-        case "whole" | "size":
-            number, expected = _number(key, value)
-            if number is not None:
-                return number
+        case "whole":
+            fitting: object = _number(key, value)
+            expected = f"a whole number from {key.low:g} to {key.high:g}".removesuffix(" to inf")
+        case "size":
+            fitting = _number(key, value)
+            expected = "a number of bytes or a size such as 2mb"
         case "choice":
+            fitting = value if value in key.choices else None
             expected = f"one of {', '.join(key.choices)}"
-            if value in key.choices:
-                return value
         case kind:
             expected, fits = _PLAIN[kind]
-            if fits(value):
-                return value
-    raise SettingError(f"{key.path} is {expected}, not {_excerpt(node)}.", "")
+            fitting = value if fits(value) else None
+    if fitting is None:
+        raise SettingError(f"{key.path} is {expected}, not {_excerpt(node)}.", "")
+    return fitting
+
+
+def _require_headers(key: Key, node: Node) -> None:
+    """Raise SettingError where `node` is no object of texts and references to secrets."""
+    if not isinstance(node.value, dict) or not all(isinstance(item.value, str | dict) for _, item in node.children()):
+        raise SettingError(f"{key.path} is an object of texts.", "")
 
 
 def typed(key: Key, text: str) -> object:
@@ -299,17 +315,15 @@ def _excerpt(node: Node) -> str:
     return json.dumps(value)
 
 
-def _number(key: Key, value: object) -> tuple[int | None, str]:
-    """Return `value` as a whole number, None where it is none or out of range, and what was expected, in words."""
-    expected = "a number of bytes or a size such as 2mb"
-    if key.kind == "whole":
-        expected = f"a whole number from {key.low:g}" + (f" to {key.high:g}" if math.isfinite(key.high) else "")
-    elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
-        value = math.floor(float(match[1]) * 1024 ** _UNITS.index((match[2] or "b").lower()))
+def _number(key: Key, value: object) -> int | None:
+    """Return `value` as a whole number; None where it is none or out of range. A size may have a unit."""
+    if key.kind == "size" and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        amount, unit = match.groups(default="b")
+        value = math.floor(float(amount) * 1024 ** _UNITS.index(unit.lower()))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None, expected
+        return None
     fits = key.low <= value <= key.high and (key.kind == "size" or value == int(value))
-    return int(value) if fits else None, expected
+    return int(value) if fits else None
 
 
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
@@ -326,11 +340,12 @@ def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraP
         raise SettingError(f"{key.path} is a list of paths, not {_excerpt(node)}.", "")
     paths: list[str | ExtraPath] = []
     for item in node.value:
-        inner, pattern = item.get("path") or item, item.get("pattern")
-        if not isinstance(inner.value, str) or not (pattern is None or isinstance(pattern.value, str)):
+        inner = item.get("path") or item
+        pattern = item.get("pattern")
+        if not isinstance(inner.value, str) or (pattern and not isinstance(pattern.value, str)):
             raise SettingError(f"{key.path} is a list of paths, and {_excerpt(item)} is none.", "")
         if path := str(_substituted(key, inner, environment)).strip():
-            paths.append(ExtraPath(path, str(pattern.value)) if pattern is not None and pattern.value else path)
+            paths.append(ExtraPath(path, str(pattern.value)) if pattern and pattern.value else path)
     return tuple(dict.fromkeys(paths))
 
 
@@ -374,16 +389,21 @@ class _Reading:
         fitting = [agent for agent in self.agents if os.path.realpath(agent.workspace) == real]
         return min(fitting, key=lambda agent: not agent.default, default=None)
 
+    def _agent_named(self, name: str) -> Agent:
+        """Return the agent called `name`. Raises SettingError."""
+        for agent in self.agents:
+            if agent.id == _normalised(name):
+                return agent
+        ids = ", ".join(agent.id for agent in self.agents)
+        raise SettingError(f"There is no agent {name!r}: {self.path} has no such agent.", f"Choose one of {ids}.")
+
     def config(self, workspace: Path | None, name: str) -> Config:
         """Return what the file says for the agent called `name`, else for that of `workspace`, else the default one."""
-        agent = self.agent_of(workspace) if workspace and not name else None
-        fitting = (each for each in self.agents if (each.id == _normalised(name) if name else each.default))
-        agent = agent or next(fitting, None)
-        if agent is None:
-            others = ", ".join(each.id for each in self.agents)
-            raise SettingError(
-                f"There is no agent {name!r}: {self.path} has no such agent.", f"Choose one of {others}."
-            )
+        if name:
+            agent = self._agent_named(name)
+        else:
+            of_workspace = self.agent_of(workspace) if workspace else None
+            agent = of_workspace or next(agent for agent in self.agents if agent.default)
         if self.kind == "openclaw":
             self._openclaw(agent)
             self._around(agent)
@@ -393,6 +413,7 @@ class _Reading:
                 agent = only_agent(str(named.value), expand(str(named.value)))
                 self.agents = (agent,)
         self._together()
+        # Those of included files come last.
         self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         return Config(agent=agent, **{**vars(self), "problems": tuple(self.problems), "sections": tuple(self.sections)})
 
@@ -402,16 +423,17 @@ class _Reading:
     def _openclaw(self, agent: Agent) -> None:
         """Take up what OpenClaw's file says: general settings, those of either layout, then those of the agent."""
         self._add(self.tree, "", FILE, strict=_STRICT)
-        newer, older = self.tree.get(*NEWER.split(".")), self.tree.get(*OLDER.split("."))
-        self.layout = NEWER if newer is not None else OLDER
-        if newer is not None and older is not None:
+        newer = self.tree.get(*NEWER.split("."))
+        older = self.tree.get(*OLDER.split("."))
+        if newer and older:
             self._report(older, OLDER, f"{OLDER} and {NEWER} are both there.", f"only {NEWER} is used")
-        if (section := newer if newer is not None else older) is not None:
+        self.layout = NEWER if newer else OLDER
+        if section := newer or older:
             self._add(section, self.layout, SEARCH, newer=newer is not None)
         if agent.node is not None and agent.place is not None:
             node, path = agent.node, agent.place.path
             for name in OF_AGENT:
-                self._take(BY_PATH[f"{keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
+                self._take(BY_PATH[f"{config_keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
             for name in (NEWER, "memorySearch"):
                 if (section := node.get(*name.split("."))) is not None:
                     self._add(section, f"{path}.{name}", SEARCH, newer=name == NEWER)
@@ -420,44 +442,48 @@ class _Reading:
 
     def _custom_provider(self) -> None:
         """Let a provider that has only a name in `models.providers` count as the one whose wire it speaks."""
-        named = self.entries.get("provider")
-        provider = self.tree.get("models", "providers", str(named.value)) if named is not None else None
-        if named is None or provider is None or named.value in (*PROVIDERS, *keys.NOT_ASKED):
+        entry = self.entries.get("provider")
+        if entry is None or entry.value in (*PROVIDERS, *config_keys.NOT_ASKED):
             return
-        api, address = provider.get("api"), provider.get("baseUrl")
-        wire = str(api.value) if api is not None else keys.COMPATIBLE_APIS[0] if address is not None else ""
-        name = "openai-compatible" if wire in keys.COMPATIBLE_APIS else wire
+        account = str(entry.value)
+        provider = self.tree.get("models", "providers", account)
+        if provider is None:
+            return
+        api = provider.get("api")
+        wire = str(api.value) if api else ""
+        if not api and provider.get("baseUrl"):
+            wire = config_keys.COMPATIBLE_APIS[0]
+        name = "openai-compatible" if wire in config_keys.COMPATIBLE_APIS else wire
         if name not in registry.ACCOUNTS:
             return
-        self.entries["provider"] = replace(named, value=name)
-        self.account = str(named.value)
-        for part in ("baseUrl", "apiKey", "headers"):
+        self.entries["provider"] = replace(entry, value=name)
+        self.account = account
+        for member in ("baseUrl", "apiKey", "headers"):
             # Nothing of another account of that wire goes to this one's address.
-            key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{part}"]
+            key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{member}"]
             self.entries.pop(key.path, None)
-            self._take(key, provider.get(part), f"models.providers.{named.value}.{part}")
+            self._take(key, provider.get(member), f"models.providers.{account}.{member}")
 
     def _around(self, agent: Agent) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
-        if (stray := self.tree.get("memorySearch")) is not None:
-            message = (
-                f"memorySearch at the top of the file is an older place; OpenClaw moves it to {NEWER} by doctor --fix."
-            )
+        if stray := self.tree.get("memorySearch"):
+            step = f"OpenClaw moves it to {NEWER} by doctor --fix."
+            message = f"memorySearch at the top of the file is an older place; {step}"
             self._report(stray, "memorySearch", message, _IGNORED)
         for path in ("plugins.enabled", "plugins.entries.memory-core.enabled"):
             node = self.tree.get(*path.split("."))
-            if node is not None and node.value is False:
+            if node and node.value is False:
                 self._report(node, path, _NO_MEMORY, _ALONE)
         prefix_of_agent = f"{agent.place.path}." if agent.place else ""
         for prefix, tree in (("", self.tree), (prefix_of_agent, agent.node)):
-            denied = tree.get("tools", "deny") if tree is not None else None
-            items = denied.value if denied is not None and isinstance(denied.value, list) else []
-            if {item.value for item in items} & {"memory_search", "group:memory", "*"}:
+            denied = tree.get("tools", "deny") if tree else None
+            items = denied.items() if denied else []
+            if any(item.value in ("memory_search", "group:memory", "*") for item in items):
                 self._report(items[0], f"{prefix}tools.deny", "OpenClaw's agent may not use memory_search.", _ALONE)
 
     def _together(self) -> None:
         """Report what is wrong with values together, or true of one that a reader of answers must know."""
-        value = {key: entry.value for key, entry in self.entries.items()}
+        values = {key: entry.value for key, entry in self.entries.items()}
 
         def warn(key: str, wrong: bool, message: str, used: str = "") -> None:
             if wrong and key in self.entries:
@@ -468,21 +494,22 @@ class _Reading:
             ("provider", "words alone are searched, unless fallback names another"),
             ("fallback", "nobody takes over when the provider fails, and words alone are searched"),
         ):
-            unknown = value.get(key) not in (*PROVIDERS, "")
+            unknown = values.get(key) not in (*PROVIDERS, "")
             warn(key, unknown, f"{key} names a provider that memory-tui does not ask.", used)
-        sources = value.get("sources")
-        allowed = value.get("experimental.sessionMemory") is True
+        sources = values.get("sources")
+        allowed = values.get("experimental.sessionMemory") is True
         useless = isinstance(sources, tuple) and "sessions" in sources and not allowed
         not_allowed = "sources names sessions, which experimental.sessionMemory has to allow."
         warn("sources", useless, not_allowed, "transcripts are not searched")
-        slot = value.get("plugins.slots.memory")
-        other = slot not in ("", "none", "memory-core", "memory-tui")
+        slot = values.get("plugins.slots.memory")
+        foreign = slot not in ("", "none", "memory-core", "memory-tui")
         warn("plugins.slots.memory", slot == "none", _NO_MEMORY, _ALONE)
-        warn("plugins.slots.memory", other, "OpenClaw's agent asks another memory plug-in.", _ALONE)
-        warn("enabled", value.get("enabled") is False, "Memory search is disabled: the agent recalls nothing.")
-        weights = [value.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
+        warn("plugins.slots.memory", foreign, "OpenClaw's agent asks another memory plug-in.", _ALONE)
+        warn("enabled", values.get("enabled") is False, "Memory search is disabled: the agent recalls nothing.")
+        weights = [values.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
         warn("query.hybrid.textWeight", weights == [0, 0], "Both weights are 0.", "0.7 and 0.3 are used")
-        tokens, overlap = value.get("chunking.tokens", 400), value.get("chunking.overlap", 0)
+        tokens = values.get("chunking.tokens", 400)
+        overlap = values.get("chunking.overlap", 0)
         if isinstance(tokens, int) and isinstance(overlap, int) and overlap >= tokens:
             message = f"chunking.overlap is not less than chunking.tokens, {tokens}."
             warn("chunking.overlap", True, message, f"{tokens - 1} is used")
@@ -490,7 +517,7 @@ class _Reading:
     def _add(
         self, section: Node, path: str, rows: tuple[Key, ...], *, strict: tuple[str, ...] = ("",), newer: bool = False
     ) -> None:
-        """Take the values of `rows` below `section`; elsewhere below one of `strict` no key may be.
+        """Take the values of `rows` below `section`, and report other keys below one of `strict` ("" is any key).
 
         A `newer` section is one that only OpenClaw from 2026.8 on reads, which took some of the keys away.
         """
@@ -502,21 +529,23 @@ class _Reading:
             self.sections.append((path, section))
         for below, node in _walk(section, table):
             whole = f"{path}.{below}" if path else below
-            if newer and (fixed := retired(below)):
-                self._report(node, whole, f"{whole} is retired: {fixed}.", _REJECTED)
-            elif below not in table and any(f"{below}.".startswith(f"{name}." if name else "") for name in strict):
+            if newer and (replacement := retired(below)):
+                self._report(node, whole, f"{whole} is retired: {replacement}.", _REJECTED)
+            elif below not in table and any(name == "" or f"{below}.".startswith(f"{name}.") for name in strict):
                 self._not_documented(node, whole, below, table)
             if below in table:
                 self._take(table[below], node, whole)
 
     def _not_documented(self, node: Node, whole: str, below: str, table: Mapping[str, Key]) -> None:
+        """Report the key `below`, at the path `whole` of the file, which is none of `table`."""
         if whole == NEWER:
             return
         if any(key.startswith(f"{below}.") for key in table):
             self._report(node, whole, f"{whole} holds settings, so it is an object.", _IGNORED)
             return
         near = difflib.get_close_matches(below, list(table), n=1, cutoff=0.75)
-        message = f"{below} is not a documented setting{f'; did you mean {near[0]}?' if near else '.'}"
+        hint = f"; did you mean {near[0]}?" if near else "."
+        message = f"{below} is not a documented setting{hint}"
         if any(below == key.path for key in OWN_KEYS):
             message = f"{below} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
         self._report(node, whole, message, "it is ignored")
@@ -532,6 +561,7 @@ class _Reading:
         except SettingError as error:
             used = "nothing is used" if key.default in (None, ()) else f"the default {key.default} is used"
             if before is not None:
+                # A secret, whose value is None here, is not shown.
                 what = "that" if before.value is None else before.value
                 used = f"{what} of line {before.places[-1].line} is used"
             self._report(node, path, error.message, used)

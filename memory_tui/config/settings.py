@@ -1,4 +1,4 @@
-"""Every knob is one row. A row has key, default, range, step and unit, and a line of help; `search.score` reads it.
+"""The settings with their defaults, ranges and help, a row each (`Knob`), and the profiles that choose their values.
 
 A profile is data: values of the knobs, and rules that no knob can set. `openclaw-2026.9`, `openclaw-2026.3` and
 `openclaw-2026.2` are the behaviour of those releases; `recommended` is what measured best on labelled chat logs at low
@@ -61,8 +61,6 @@ _SHARE = 0.0, 1.0, 0.05, 0.01
 _HALF_LIFE, _DAYS = "query.hybrid.temporalDecay.halfLifeDays", (1, 3650, 5, 1, 1_000_000)
 _VECTOR, _TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
 _DECAYS = "query.hybrid.temporalDecay.enabled"
-_VARIES = "query.hybrid.mmr.enabled"
-_SECOND = "secondStage.weight"
 _BOTH = "query.hybrid.enabled"
 _PROFILES = ("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2")
 
@@ -75,7 +73,7 @@ OPENCLAW_KNOBS: tuple[Knob, ...] = (
     Knob("query.maxResults", "results", 6, 1, 50, 1, 1, 1000, tunes=True),
     Knob("query.hybrid.candidateMultiplier", "candidates", 4, 1, 20, 1, 1, unit="x", tunes=True),
     Knob("query.hybrid.mmr.enabled", "mmr", False, tunes=True),
-    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, *_SHARE, tunes=True, needs=_VARIES),
+    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, *_SHARE, tunes=True, needs="query.hybrid.mmr.enabled"),
     Knob("query.hybrid.enabled", "hybrid", True, tunes=True),
     Knob("chunking.tokens", "chunk tokens", 400, 1, 1_000_000),
     Knob("chunking.overlap", "overlap", 80, 0, 999_999),
@@ -94,7 +92,7 @@ OWN_KNOBS: tuple[Knob, ...] = (
     Knob("recency.weight", "recency", 0.02, 0, 0.5, 0.01, 0.005, tunes=True, needs=_DECAYS),
     Knob("dateBoost", "date boost", 1.0, *_SHARE, tunes=True),
     Knob("secondStage.weight", "2nd stage", 0.7, *_SHARE, tunes=True),
-    Knob("secondStage.neighbour", "neighbour", 0.1, 0, 0.5, 0.05, 0.01, tunes=True, needs=_SECOND),
+    Knob("secondStage.neighbour", "neighbour", 0.1, 0, 0.5, 0.05, 0.01, tunes=True, needs="secondStage.weight"),
     Knob("query.maxCharacters", "characters", 3600, 0, 1_000_000),
     Knob("questionTime.enabled", "question time", True),
     Knob("spelling.enabled", "spelling", True),
@@ -234,7 +232,7 @@ def show(knob: Knob, value: Scalar) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.2f}".removeprefix("0") if 0 < value < 1 else f"{value:g}"
-    return f"{value}{knob.unit and ' '}{knob.unit}" if value != "" else "none"
+    return f"{value} {knob.unit}".rstrip() or "none"
 
 
 class Value(Struct, frozen=True):
@@ -377,7 +375,6 @@ _FIXED: Mapping[str, Scalar] = {
     "chunking.tokens": 400,
     "chunking.overlap": 80,
 }
-_NO_SETTING = "2026.9 has no setting for this; recommended has"
 
 OPENCLAW_2026_9 = Profile(
     name=NEWEST_OPENCLAW,
@@ -389,7 +386,7 @@ OPENCLAW_2026_9 = Profile(
     exact_paths=True,
     chunking="2026.9",
     fixed=_FIXED,
-    ignores={**_NO_ADDITIONS, **dict.fromkeys(_FIXED, _NO_SETTING)},
+    ignores={**_NO_ADDITIONS, **dict.fromkeys(_FIXED, "2026.9 has no setting for this; recommended has")},
 )
 
 RECOMMENDED = Profile(
@@ -429,9 +426,9 @@ def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Val
     `configured` comes from a configuration file, `chosen` from the command line or the screen. Raises SettingError.
     """
     profile = profile_named(name)
-    usual = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
-    choice = chosen.get("profile") or configured.get("profile")
-    named = {"profile": Value(name, choice.origin if choice else "default")}
+    of_profile = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
     fixed = {key: Value(value, f"profile {name}") for key, value in profile.fixed.items()}
-    layers = {**Settings.defaults().values, **configured, **usual, **chosen, **fixed, **named}
-    return Settings(MappingProxyType(layers))
+    choice = chosen.get("profile") or configured.get("profile")
+    values = {**Settings.defaults().values, **configured, **of_profile, **chosen, **fixed}
+    values["profile"] = Value(name, choice.origin if choice else "default")
+    return Settings(MappingProxyType(values))

@@ -27,10 +27,8 @@ from memory_tui.hosts.wiring import SAMPLE
 from memory_tui.notes.journal import Journal, left
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import LoggedHit
 from memory_tui.sentences import ordinal
 from memory_tui.tune import judgments
-from memory_tui.tune.judgments import Query
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",
@@ -88,7 +86,7 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     return target
 
 
-def labelled_queries(today: dt.date) -> tuple[Query, ...]:
+def labelled_queries(today: dt.date) -> tuple[judgments.Query, ...]:
     """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
     return judgments.parse(_fill((_HERE / "queries.jsonl").read_text("utf-8"), today)).queries
 
@@ -183,7 +181,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
         fields = json.loads(line)
         noon = dt.datetime.combine(today - dt.timedelta(days=fields.pop("age")), dt.time(12))
         at = noon.timestamp() + number * 60
-        hits = tuple(LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))
+        hits = tuple(recall_log.LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))
         entry = recall_log.RecallEntry(
             SEARCH, at=at, now=at, agent="main", settings=knobs, generation=1, hits=hits, **fields
         )

@@ -23,7 +23,7 @@ from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop, call_after
 from memory_tui.config import load as configuration
 from memory_tui.config import places
-from memory_tui.config.keys import BACKEND
+from memory_tui.config.config_keys import BACKEND
 from memory_tui.config.settings import profile_named
 from memory_tui.engine import status
 from memory_tui.engine.index import Index

@@ -10,7 +10,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config.keys import MEMORY_GET
+from memory_tui.config.config_keys import MEMORY_GET
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.engine.index import Index
 from memory_tui.engine.qmd_fallback import Backend

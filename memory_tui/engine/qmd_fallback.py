@@ -21,7 +21,7 @@ from memory_tui.approval import Approvals
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
 from memory_tui.cancel import Stop
-from memory_tui.config import keys
+from memory_tui.config import config_keys
 from memory_tui.engine.status import Status
 from memory_tui.events import Event, Noticed
 from memory_tui.formatting import plural
@@ -74,7 +74,7 @@ class Backend:
 
     def refusal(self, session_key: str) -> QmdAnswer | None:
         """Return the answer without hits for a chat that `memory.qmd.scope` denies, whoever would answer; else None."""
-        name = f"{keys.QMD}scope"
+        name = f"{config_keys.QMD}scope"
         rule = qmd.denial(self._plan.backend_value(name), session_key) if self.is_qmd else ""
         if not rule:
             return None

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approval, Approvals, cleared
+from memory_tui.config.config_file import Config
 from memory_tui.config.config_patch import Patch, provider_patch
-from memory_tui.config.model import Config
 from memory_tui.engine.index import compares_windows, who_answers
 from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadable
 from memory_tui.index import embedding

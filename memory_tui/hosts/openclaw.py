@@ -12,7 +12,7 @@ import platformdirs
 
 from memory_tui.config import places
 from memory_tui.config.json5 import SourceText, parse_json5
-from memory_tui.config.model import PLUGIN, Config, installed_release, release_by_files
+from memory_tui.config.openclaw_release import PLUGIN, installed_release, release_by_files
 from memory_tui.config.settings import NEWEST_OPENCLAW
 from memory_tui.durable import read_regular
 from memory_tui.errors import ConfigError
@@ -88,19 +88,19 @@ def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     return (*copies, FileEdit(path, tuple(changes)))
 
 
-def dreams(config: Config) -> bool:
+def dreams(chosen: Plan) -> bool:
     """Return whether memory-core dreams beside this memory."""
     core = ("entries", "memory-core")
-    switches = (plugin_value(config, *core, "enabled"), plugin_value(config, *core, "config", "dreaming", "enabled"))
-    return False not in switches and (installed_release() or release_by_files(config)).profile == NEWEST_OPENCLAW
+    switches = (plugin_value(chosen, *core, "enabled"), plugin_value(chosen, *core, "config", "dreaming", "enabled"))
+    return False not in switches and (installed_release() or release_by_files(chosen.config)).profile == NEWEST_OPENCLAW
 
 
-def plugin_value(config: Config, *keys: str) -> object:
+def plugin_value(chosen: Plan, *keys: str) -> object:
     """Return the value below `plugins`; None where there is none."""
-    node = config.tree.get("plugins", *keys) if config.tree is not None else None
+    node = chosen.config.tree.get("plugins", *keys) if chosen.config.tree is not None else None
     return node.value if node is not None else None
 
 
 def loss() -> str:
     """Return what OpenClaw does without while it is connected, as sentences; empty for nothing."""
-    return _DREAMING if dreams(_plan().config) else ""
+    return _DREAMING if dreams(_plan()) else ""

@@ -27,7 +27,6 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, Query
 from memory_tui.formatting import one_line
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import schemas, wire
-from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refusal, ServerInterface
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CORRECT, FORGET, GET, RECALL, SEARCH, STORE
 
@@ -69,14 +68,14 @@ class Handlers(Struct):
     limit: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(WORKERS))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
-    def interface(self) -> ServerInterface:
+    def interface(self) -> wire.ServerInterface:
         """What this server can be asked."""
         methods = {"tools/list": self.list_tools, "tools/call": self.call_tool}
         methods |= {name: functools.partial(self.call_private, name) for name in PRIVATE}
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         disabled = self.host.options.disabled
         rule = prompt.disabled_rule(disabled) if disabled else prompt.recall_rule("auto")
-        return ServerInterface(info, rule, methods)
+        return wire.ServerInterface(info, rule, methods)
 
     def offered(self) -> list[dict[str, Any]]:
         """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
@@ -85,17 +84,17 @@ class Handlers(Struct):
         tools = [tool for name, tool in schemas.tools(shared=options.shared).items() if name not in hidden]
         return [tool for tool in tools if options.allow_write or tool["annotations"]["readOnlyHint"]]
 
-    def list_tools(self, params: Mapping[str, Any], _caller: Caller) -> dict[str, Any]:
+    def list_tools(self, params: Mapping[str, Any], _caller: wire.Caller) -> dict[str, Any]:
         """The list of tools."""
         wire.only_page(params)
         return {"tools": self.offered()}
 
-    def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def call_tool(self, params: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
         name, args = wire.text(params, "name"), wire.members(params, "arguments")
         names = [tool["name"] for tool in self.offered()]
         if name not in names:
-            raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": names})
+            raise wire.Refusal(wire.INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": names})
         try:
             return self._answer(name, args, caller)
         except Cancelled:
@@ -106,7 +105,7 @@ class Handlers(Struct):
             wire.report_fault()
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
 
-    def _answer(self, name: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def _answer(self, name: str, args: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Run a tool; of what reads the notes and takes too long, what their words find is asked for.
 
         What writes is not tried a second time.
@@ -127,13 +126,13 @@ class Handlers(Struct):
         before = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
         return _failed(f"No answer within {seconds:g} seconds. {before}")
 
-    def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def call_private(self, name: str, params: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
         with self.limit:
             return self.host.private(name, params, caller)
 
     def _within(
-        self, seconds: float, run: Callable[[Caller], Answer], caller: Caller, steps: Iterator[int]
+        self, seconds: float, run: Callable[[wire.Caller], Answer], caller: wire.Caller, steps: Iterator[int]
     ) -> Answer | None:
         """Return what `run` returns on a thread of its own; None, and `run` is stopped, after `seconds`.
 
@@ -152,7 +151,7 @@ class Handlers(Struct):
                 stop.set()
                 return None
 
-    def _limited(self, run: Callable[[Caller], Answer], caller: Caller) -> Answer:
+    def _limited(self, run: Callable[[wire.Caller], Answer], caller: wire.Caller) -> Answer:
         with self.limit:
             caller.stop.check()
             return run(caller)
@@ -192,8 +191,8 @@ def serve(host: ServedMemory) -> None:
         report_signal(number)
         os._exit(exit_status(number))
 
-    pipes, requests = Pipes(), ThreadPoolExecutor(_THREADS, "mcp-request")
-    connection = Connection(Handlers(host).interface(), pipes.send, host.prepare, requests)
+    pipes, requests = wire.Pipes(), ThreadPoolExecutor(_THREADS, "mcp-request")
+    connection = wire.Connection(Handlers(host).interface(), pipes.send, host.prepare, requests)
     with signals_heard(stop):
         try:
             pipes.start(connection.hear)
@@ -327,7 +326,7 @@ class ServedMemory:
         """Return the profile that ranks the answers; empty while the memory cannot be opened."""
         return "" if self._memory is None else self._memory.plan.settings.word("profile")
 
-    def answer(self, tool: str, args: Mapping[str, Any], caller: Caller, *, late: bool = False) -> Answer:
+    def answer(self, tool: str, args: Mapping[str, Any], caller: wire.Caller, *, late: bool = False) -> Answer:
         """Run a tool, logged where that is wanted; why it cannot answer is an answer. Raises QueryError, Cancelled."""
         from memory_tui.mcp import tools
 
@@ -341,7 +340,7 @@ class ServedMemory:
         except MemoryTuiError as error:
             return tools.failed(tool, args, error)
 
-    def _rules(self, memory: Engine, caller: Caller) -> AnswerRules:
+    def _rules(self, memory: Engine, caller: wire.Caller) -> AnswerRules:
         from memory_tui.mcp.tools import AnswerRules
 
         options, plan, session = self.options, memory.plan, caller.meta.get(SESSION_KEY)
@@ -352,7 +351,7 @@ class ServedMemory:
             plan.settings.whole("recall.maxInjectedChars") if most is None else most,
         )
 
-    def private(self, method: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def private(self, method: str, args: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
         from memory_tui.mcp import tools
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring
 from memory_tui.backends import lancedb
-from memory_tui.backends.lancedb import ToolAnswer
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
@@ -25,7 +24,6 @@ from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw import prompt
-from memory_tui.openclaw.prompt import CORRECT, GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
 from memory_tui.search import excerpts
@@ -79,7 +77,7 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments(SEARCH, args, shared=memory.scopes.configured)
+    request = arguments(prompt.SEARCH, args, shared=memory.scopes.configured)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required.", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
@@ -347,7 +345,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = arguments(GET, args)
+    request = arguments(prompt.GET, args)
     path, first, last = named_lines(jsstring.trim(request["path"]))
     start, lines = request.get("from") or 0, request.get("lines") or 0
     if first is not None and not start:
@@ -388,9 +386,9 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def failed(tool: str, args: Mapping[str, Any], error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
     """Return what an agent is told where `tool` failed. Raises `error` where that is told by itself."""
-    if tool == SEARCH:
+    if tool == prompt.SEARCH:
         return unavailable(error, timed_out=timed_out)
-    if tool == GET:
+    if tool == prompt.GET:
         return refused(str(args.get("path", "")), error)
     raise error
 
@@ -417,7 +415,7 @@ def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises QueryError, EditRefused and PathRefused.
     """
-    request = arguments(CORRECT, args)
+    request = arguments(prompt.CORRECT, args)
     path, line, last = named_lines(request["supersedes"])
     if line is None or last not in (None, line):
         raise QueryError("supersedes names no single line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
@@ -461,7 +459,7 @@ class Call(Struct, frozen=True):
         return RecallEntry(self.tool, query, self.at, self.caller.client, agent, outcome=outcome, ms=ms)
 
 
-def answer(memory: Engine, call: Call) -> dict[str, Any] | ToolAnswer:
+def answer(memory: Engine, call: Call) -> dict[str, Any] | lancedb.ToolAnswer:
     """Answer a call of an agent. Raises MemoryTuiError, Cancelled."""
     match call.tool:
         case "memory_search":
@@ -514,16 +512,16 @@ def _get(memory: Engine, call: Call) -> dict[str, Any]:
     return answer
 
 
-def _entry_tool(memory: Engine, call: Call) -> ToolAnswer:
+def _entry_tool(memory: Engine, call: Call) -> lancedb.ToolAnswer:
     """Answer memory_recall, memory_store or memory_forget."""
     request = arguments(call.tool, call.args)
     try:
         answer = lancedb.answer(memory.memories, call.tool, request)
     except MemoryTuiError as error:
-        if call.tool == RECALL and not isinstance(error, QueryError):
+        if call.tool == prompt.RECALL and not isinstance(error, QueryError):
             call.log(call.entry(memory, request["query"], error.message))
         raise
-    if call.tool == RECALL:
+    if call.tool == prompt.RECALL:
         hits: Sequence[Mapping[str, Any]] = answer.details.get("memories", ())
         entry = replace(
             call.entry(memory, request["query"], "" if hits else NONE_NEAR),

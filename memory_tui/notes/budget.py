@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring
-from memory_tui.config.keys import INJECTION
+from memory_tui.config.config_file import Config
+from memory_tui.config.config_keys import INJECTION
 from memory_tui.config.load import load
-from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError, SettingError
 
 MAX_CHARS = 20_000

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config import places
-from memory_tui.config.model import Config
+from memory_tui.config.config_file import Config
 from memory_tui.config.settings import Settings
 from memory_tui.errors import Unreadable
 from memory_tui.index.database import APPLICATION_ID, RECIPE, scope_hash

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config.model import Agent, Config
+from memory_tui.config.config_file import Agent, Config
 from memory_tui.config.places import agent_database, session_folder
 from memory_tui.durable import read_regular
 from memory_tui.openclaw import agent_sessions

@@ -15,9 +15,7 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.hosts.registry import HOSTS, Host, host
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import RecallEntry
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""
@@ -37,7 +35,7 @@ class AgentProgram(Struct, frozen=True):
     difference: str
     memory: str
     lost: tuple[str, ...]
-    failed: RecallEntry | None
+    failed: recall_log.RecallEntry | None
     problem: str = ""
     """Why it is not known what its server gets, or why it cannot be connected, as sentences."""
 
@@ -47,7 +45,7 @@ class AgentProgram(Struct, frozen=True):
         return self.connection is not None and wiring.LOG in self.connection.start.words
 
 
-def rows(plan: Plan) -> tuple[AgentProgram, ...]:
+def rows(plan: plans.Plan) -> tuple[AgentProgram, ...]:
     """Every agent program; a connected one has a row for each connection. Raises ConfigError, IndexUnavailable."""
     every = connection.every()
     reply: list[AgentProgram] = []
@@ -57,7 +55,7 @@ def rows(plan: Plan) -> tuple[AgentProgram, ...]:
     return tuple(reply)
 
 
-def wiring_of(plan: Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
+def wiring_of(plan: plans.Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
     query = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
@@ -65,7 +63,7 @@ def wiring_of(plan: Plan, row: Host, scope: wiring.Scope, project: Path, *, log:
     return wiring.Wiring(scope, project, wiring.command(), words, changes["profile"], log)
 
 
-def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> AgentProgram:
+def _row(row: Host, made: connection.HostConnection | None, plan: plans.Plan) -> AgentProgram:
     """Return how a host stands to this memory: as it was `made` to, or as it would be."""
     lost: tuple[str, ...] = ()
     profile, difference, memory, problem = "", "", "", ""
@@ -82,7 +80,7 @@ def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> Agent
     return AgentProgram(row, made, profile, difference, memory, lost=lost, failed=failed, problem=problem)
 
 
-def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:
+def newest(row: Host, workspace: Path) -> tuple[recall_log.RecallEntry | None, recall_log.RecallEntry | None]:
     """The newest query of an agent program in the log of `workspace`, and the newest that got no ranking at all.
 
     Raises IndexUnavailable when the log cannot be read.
@@ -97,7 +95,7 @@ def workspace_of(made: connection.HostConnection) -> Path:
     return plans.choose(_options(made)).workspace
 
 
-def _options(made: connection.HostConnection) -> Options:
+def _options(made: connection.HostConnection) -> plans.Options:
     """The options of a connection's server."""
     words = list(made.start.words)
     if made.host == "openclaw":

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from memory_tui import jsstring
-from memory_tui.config.model import Config
+from memory_tui.config.config_file import Config
 from memory_tui.errors import Unreadable
 from memory_tui.providers import registry, request_formats
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile

@@ -60,8 +60,8 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost():
     ]
     for name in COMMANDS:
         words = [*name.split(), *needs.get(name, [])]
-        assert main.parsed([*shared, *words]) == main.parsed([*words, *shared]), name
-    args = main.parsed(["--set", "a=1", "--extra", "x", "search", "y", "--set", "b=2", "--set", "a=3"])
+        assert main.parse([*shared, *words]) == main.parse([*words, *shared]), name
+    args = main.parse(["--set", "a=1", "--extra", "x", "search", "y", "--set", "b=2", "--set", "a=3"])
     assert (args.set, args.extra, args.query) == (["a=1", "b=2", "a=3"], ["x"], "y")
 
 
@@ -69,7 +69,7 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost():
     "words", ["./notes --query x", "--query x ./notes", "--read-only ./notes --query=x", "open ./notes --query x"]
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(words):
-    args = main.parsed(words.split())
+    args = main.parse(words.split())
     assert (args.command, args.path, args.query) == ("open", "./notes", "x")
 
 

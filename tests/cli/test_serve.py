@@ -148,7 +148,7 @@ async def test_a_tab_whose_app_hangs_is_killed(monkeypatch):
 
 def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed(tmp_path):
     def shown(*words):
-        return main.parsed(serve.command_of(main.parsed(["serve", str(tmp_path), *words]))[4:])
+        return main.parse(serve.command_of(main.parse(["serve", str(tmp_path), *words]))[4:])
 
     args = shown("--query", "-x y", "--port", "8000", "--profile", "openclaw-2026.3", "--set", "mmr=on", "--extra=a")
     assert (args.command, args.workspace, args.query, args.read_only) == ("open", str(tmp_path), "-x y", True)

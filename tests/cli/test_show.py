@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from memory_tui.cli import main, output
-from memory_tui.cli.commands import COMMANDS, GLOBAL, SHARED, named
+from memory_tui.cli.commands import COMMANDS, GLOBAL, SHARED, command_and_words
 from memory_tui.errors import SettingError
 from memory_tui.explain.hit_text import wrapped
 from memory_tui.formatting import cells
@@ -194,7 +194,7 @@ def test_only_the_module_of_the_command_is_imported(arguments, module):
 )  # fmt: skip
 def test_a_word_that_is_no_command_names_the_nearest(words, command):
     with pytest.raises(SettingError) as refused:
-        named([words, "--json"])
+        command_and_words([words, "--json"])
     assert refused.value.next_step == (
         f"Did you mean {command}?" if command else "memory-tui --help lists the commands."
     )

@@ -12,9 +12,9 @@ from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.backends.lancedb import Memories
 from memory_tui.backends.qmd import QmdOptions
-from memory_tui.config import keys, model
-from memory_tui.config.keys import LANCEDB, QMD
-from memory_tui.config.model import rows
+from memory_tui.cli.admin import rows
+from memory_tui.config import config_keys, openclaw_release
+from memory_tui.config.config_keys import LANCEDB, QMD
 from memory_tui.config.settings import BY_KEY, PROFILES, TUNE_KEYS, Value, compose, find_knob, parse
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, SettingError
@@ -25,7 +25,7 @@ from memory_tui.providers import registry
 from tests.support.workspace import put, put_all, synced
 
 SEARCH, TOP = "agents.defaults.memorySearch", ""
-SEARCH_PATHS = frozenset(key.path for key in keys.SEARCH)
+SEARCH_PATHS = frozenset(key.path for key in config_keys.SEARCH)
 KINDS: dict[str, object] = {
     "whole": 9,
     "text": "9m",
@@ -87,7 +87,7 @@ def _other(key):
     return next(each for each in key.choices if each != key.default) if key.kind == "choice" else KINDS[key.kind]
 
 
-DOCUMENTED = {key.path: _other(key) for key in (*keys.SEARCH, *keys.FILE)}
+DOCUMENTED = {key.path: _other(key) for key in (*config_keys.SEARCH, *config_keys.FILE)}
 
 NOTES = {
     "MEMORY.md": "The router is an Omada ER605\n",
@@ -190,7 +190,7 @@ def _login(house, options):
 
 
 def _profile(house, options):
-    house.monkeypatch.setattr(model, "installed_release", lambda: None)
+    house.monkeypatch.setattr(openclaw_release, "installed_release", lambda: None)
     return plan.choose(options).settings.word("profile")
 
 
@@ -256,8 +256,8 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         _plan(lambda plan: flush.writable(plan.config, "")),
     ),
     **{
-        key.path: ({keys.BACKEND: "qmd"}, _chosen(QmdOptions.of))
-        for key in keys.FILE
+        key.path: ({config_keys.BACKEND: "qmd"}, _chosen(QmdOptions.of))
+        for key in config_keys.FILE
         if key.path.startswith(QMD) and not key.effect
     },
     # What a knob does is shown where it is turned; here, that the value gets there.
@@ -277,15 +277,15 @@ def test_each_documented_key_takes_effect_or_says_why_not(house, key):
     others = {(SEARCH if name in SEARCH_PATHS else TOP, name): other for name, other in base.items()}
     changed = {**others, (section, key): DOCUMENTED[key]}
     chosen = plan.choose(house.options(changed))
-    row = next(row for row in rows(chosen.config, chosen.settings) if row.key == key)
-    assert row.written
-    assert row.meaning
-    assert row.places[0].path == (f"{section}.{key}" if section else key)
-    assert "openclaw.json:1" in row.origin
+    row = next(row for row in rows(chosen.config, chosen.settings) if row["key"] == key)
+    assert row["written"]
+    assert row["meaning"]
+    assert row["places"][0].path == (f"{section}.{key}" if section else key)
+    assert "openclaw.json:1" in row["origin"]
     assert not [problem for problem in chosen.config.problems if "not a documented" in problem.message]
-    if not row.takes_effect:
-        assert row.effect.startswith("none"), key
-        assert len(row.effect) > len("none here: no"), key
+    if not row["takesEffect"]:
+        assert row["effect"].startswith("none"), key
+        assert len(row["effect"]) > len("none here: no"), key
         assert key not in PROOFS
     elif see is not None:
         assert see(house, house.options(others)) != see(house, house.options(changed))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from memory_tui.config import load, model
-from memory_tui.config.keys import RETIRED
+from memory_tui.config import load, openclaw_release
+from memory_tui.config.config_keys import RETIRED
 from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 from memory_tui.plan import Options, choose, plan
 from tests.support.config_text import parsed
@@ -31,7 +31,7 @@ def install(tmp_path, manifest):
 
 
 def found(home):
-    return model.release_meant("auto", load.load(None, home / ".openclaw" / "workspace"))
+    return openclaw_release.release_meant("auto", load.load(None, home / ".openclaw" / "workspace"))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def found(home):
     ],
 )
 def test_a_version_has_its_nearest_profile(version, profile):
-    assert model.profile_of(version) == profile
+    assert openclaw_release.profile_of(version) == profile
 
 
 @pytest.mark.parametrize("manifest", ["not JSON", "[]", {"name": "other", "version": "1"}, {"name": "openclaw"}])

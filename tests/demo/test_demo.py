@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memory_tui import demo, plan
 from memory_tui.backends.lancedb import folder_of
 from memory_tui.cli.context import engine_options
-from memory_tui.cli.main import main, parsed
+from memory_tui.cli.main import main, parse
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
@@ -190,7 +190,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         assert "0.2" in found.diff()
         assert folder_of(choices).startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
         assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
-        left = engine_options(parsed([str(chosen.workspace)]))
+        left = engine_options(parse([str(chosen.workspace)]))
         assert (left.sample, left.config, left.index) == (True, chosen.config, chosen.index), "its saved questions"
         written.extend(str(file.path) for file in found.files)
         found.write()

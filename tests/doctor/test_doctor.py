@@ -14,7 +14,7 @@ import watchfiles
 
 from memory_tui import doctor
 from memory_tui.cli import main
-from memory_tui.config import model
+from memory_tui.config import openclaw_release
 from memory_tui.doctor import CHECKS, Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
@@ -210,7 +210,7 @@ def plugin(tmp_path):
 @pytest.fixture
 def open_with(tmp_path, monkeypatch):
     engines: list[Engine] = []
-    monkeypatch.setattr(model, "installed_release", lambda: None)
+    monkeypatch.setattr(openclaw_release, "installed_release", lambda: None)
     notes = tmp_path / "notes"
     notes.mkdir()
 
@@ -261,7 +261,7 @@ def test_what_is_broken_is_named_with_the_command_that_mends_it(open_with, plugi
 
 
 def test_connecting_warns_of_dreaming_until_it_is_switched_off(open_with, plugin):
-    assert openclaw.dreams(open_with(slot(plugin)).plan.config)
+    assert openclaw.dreams(open_with(slot(plugin)).plan)
     for core in ({"enabled": False}, {"config": {"dreaming": {"enabled": False}}}):
-        assert not openclaw.dreams(open_with(slot(plugin, **{"memory-core": core})).plan.config)
-    assert not openclaw.dreams(open_with(slot(plugin), memorySearch={"provider": "none"}).plan.config)
+        assert not openclaw.dreams(open_with(slot(plugin, **{"memory-core": core})).plan)
+    assert not openclaw.dreams(open_with(slot(plugin), memorySearch={"provider": "none"}).plan)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli.main import parsed
-from memory_tui.config.model import PLUGIN
+from memory_tui.cli.main import parse
+from memory_tui.config.openclaw_release import PLUGIN
 from memory_tui.config.settings import PROFILES
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.wiring import options_of, words_of
@@ -91,7 +91,7 @@ def test_words_are_read_back_as_the_options_that_they_are_of(options):
     words = words_of(options)
     assert options_of(words) == options
     assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
-    assert parsed(["mcp", *words]).agent == options.agent
+    assert parse(["mcp", *words]).agent == options.agent
 
 
 FOLDER = ROOT / "memory_tui" / "hosts" / "openclaw_plugin"

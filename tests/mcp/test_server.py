@@ -361,7 +361,7 @@ def test_the_server_ends_while_a_question_hangs(slow):
 
 def test_what_a_hook_does_not_need_is_not_imported_for_it():
     code = (
-        "import sys\nfrom memory_tui.cli import main, session\n"
+        "import sys\nfrom memory_tui.cli import host_calls, main\n"
         "heavy = 'engine explain index search mcp.tools notes.edit notes.journal notes.planner'\n"
         "names = {'numpy', *(f'memory_tui.{name}' for name in heavy.split())}\n"
         "print(names & set(sys.modules))"

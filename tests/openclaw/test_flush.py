@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from memory_tui.config import config_file
 from memory_tui.config import load as configuration
-from memory_tui.config import model
 from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, triggered
@@ -102,7 +102,7 @@ def test_the_settings_are_those_of_the_configuration(write):
     config = configuration.load(str(write(tree)), None)
     assert flush.rules_of(config) == FlushRules(True, 1000, 500, 3 * 1024 * 1024)
     assert flush.window_of(config) == 50_000
-    assert flush.window_of(model.Config()) == 200_000
+    assert flush.window_of(config_file.Config()) == 200_000
 
 
 def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, printed, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui import plan
-from memory_tui.cli import session
+from memory_tui.cli import host_calls
 from memory_tui.hosts import claude_code
 from memory_tui.notes import edit
 from memory_tui.openclaw import session_note
@@ -81,7 +81,7 @@ def test_the_note_is_as_documented(tmp_path):
 
 def writer(workspace, folder):
     """What writes a session note, as the hook does: through the journal."""
-    return partial(session.write_note, curator(workspace, journal=journal_of(folder)))
+    return partial(host_calls.write_note, curator(workspace, journal=journal_of(folder)))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from memory_tui.config import load
-from memory_tui.config.model import Config
+from memory_tui.config.config_file import Config
 
 
 def parsed(text: str, agent: str = "", name: str = "openclaw.json") -> Config:

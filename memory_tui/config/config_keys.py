@@ -1,5 +1,4 @@
-"""Every documented key of OpenClaw's memory is one row. It has type, default, meaning and effect here; those of knobs
-come from their rows.
+"""The keys that a configuration file may hold, one row each: type, meaning, effect; `settings.py` has those of knobs.
 
 The keys are those of 2026.3.13 and of 2026.9.6; those that memory-tui can change while it runs are its knobs, and
 only named here.
@@ -62,13 +61,11 @@ _NO_UPKEEP = "none here: no clock updates QMD"
 _NO_EXPORT = "none here: sources names sessions"
 _NO_REMOTE = "none here: the table is a folder"
 _NO_HOOK = "none here: the plug-in does it"
-_NO_STORE = "none here: there is only one"
 _NO_RECALL = "none here: sources with sessions and experimental.sessionMemory search them"
 _NO_PROFILES = "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order"
 _BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), registry.BATCHING[-1])))
 
 _BATCHES = f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}"
-_MODEL = "GGUF file of the provider local"
 _NO_BUILD = "none here: memory-tui has its own sqlite-vec, with the same answers"
 _CACHE = "the most vectors kept of text that is gone; the least recently used go first"
 _COMPACTED = "index a session after it was compacted"
@@ -102,11 +99,11 @@ SEARCH: tuple[Key, ...] = (
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
     *_below(
         "local.",
-        Key("modelPath", "text", registry.row("local").model, _MODEL),
+        Key("modelPath", "text", registry.row("local").model, "GGUF file of the provider local"),
         Key("modelCacheDir", "path", None, "where downloaded models are kept"),
         Key("contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, 1),
     ),
-    Key("store.driver", "choice", "sqlite", "kind of database", _NO_STORE, choices=("sqlite",)),
+    Key("store.driver", "choice", "sqlite", "kind of database", "none here: there is only one", choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
     Key("store.vector.enabled", "switch", True, "whether sqlite-vec is used", _NO_BUILD),
     Key("store.vector.extensionPath", "path", None, "another build of sqlite-vec", _NO_BUILD),
@@ -268,15 +265,16 @@ BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH
 
 
 def find(name: str) -> Key | None:
-    """Return the documented key called `name`: whole, or by a tail that no other key has."""
-    tails = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
-    return BY_PATH.get(name) or (tails[0] if len(tails) == 1 else None)
+    """Return the documented key called `name`: whole, or by a tail that no other key has; None for no such key."""
+    fitting = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
+    only_fitting = fitting[0] if len(fitting) == 1 else None
+    return BY_PATH.get(name, only_fitting)
 
 
 def of_backend(name: str) -> Key | None:
-    """Return the key called `name` where it chooses or configures the backend: `--set` takes those too."""
+    """Return the key called `name` where it chooses or configures the backend, else None: `--set` takes those too."""
     key = find(name)
-    return key if key is not None and key.path.startswith((BACKEND, QMD)) else None
+    return key if key and key.path.startswith((BACKEND, QMD)) else None
 
 
 _BATCH = "a batch is waited for, 2 at once, looked at every 2000 ms, given up after 60 minutes"
@@ -299,4 +297,4 @@ RETIRED: Mapping[str, str] = MappingProxyType(
 
 def retired(key: str) -> str:
     """Return what 2026.9 always does in the place of `key`, named below its section; empty where it has the key."""
-    return next((why for name, why in RETIRED.items() if key == name or key.startswith(f"{name}.")), "")
+    return next((rule for name, rule in RETIRED.items() if f"{key}.".startswith(f"{name}.")), "")

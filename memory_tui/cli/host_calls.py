@@ -21,14 +21,11 @@ from memory_tui.cli.output import print_json, print_lines, say, show
 from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError, PathRefused, Unreadable
 from memory_tui.hosts import claude_code, wiring
-from memory_tui.hosts.claude_code import HookCall
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
 from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
-from memory_tui.openclaw.prompt import OpeningNote
-from memory_tui.plan import Plan
 from memory_tui.workspace.roots import document
 
 if TYPE_CHECKING:
@@ -59,7 +56,7 @@ def prompt(args: argparse.Namespace) -> int:
     return show(args, data, "\n".join(filter(None, (section, prompts.quoted(notes)))).splitlines())
 
 
-def _opening(chosen: Plan, args: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
+def _opening(chosen: plan.Plan, args: argparse.Namespace, private: bool) -> tuple[prompts.OpeningNote, ...]:
     """Return the notes that a session starts with, as far as the host reads them."""
 
     def read(path: str) -> str | None:
@@ -124,7 +121,7 @@ def hook(args: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str:
+def _answer(args: argparse.Namespace, call: claude_code.HookCall) -> dict[str, object] | str:
     """Return what the host is told: a record, or text for the prompt of its summariser; save a session that ended."""
     if not Path(args.workspace).is_dir():
         # A project of which nothing is remembered yet.
