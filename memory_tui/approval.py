@@ -60,7 +60,8 @@ class Approvals:
         """Return the approval of `provider` at `host`; None when there is none, or it cannot be read."""
         approval = _read(self._file(provider, host))
         # The name of a file is a hash, which somebody may have given to the approval of another host.
-        fits = approval and (approval.workspace, approval.provider, approval.host) == (self._workspace, provider, host)
+        asked = self._workspace, provider, host
+        fits = approval is not None and (approval.workspace, approval.provider, approval.host) == asked
         return approval if fits else None
 
     def approve(self, provider: str, host: str, how: str) -> Approval:
@@ -89,10 +90,8 @@ class Approvals:
             try:
                 durable.remove_file(self._file(approval.provider, approval.host))
             except OSError as error:
-                raise ApprovalUnsaved(
-                    f"The approval of {approval.provider} cannot be withdrawn: {error.strerror}.",
-                    f"Delete the files in {self.folder}.",
-                ) from error
+                message = f"The approval of {approval.provider} cannot be withdrawn: {error.strerror}."
+                raise ApprovalUnsaved(message, f"Delete the files in {self.folder}.") from error
         return withdrawn
 
     def _file(self, provider: str, host: str) -> Path:
@@ -101,6 +100,7 @@ class Approvals:
 
 
 def _read(path: Path) -> Approval | None:
+    """Return the approval in a file; None where it cannot be read, or makes no sense."""
     try:
         return convert(json.loads(path.read_bytes()), Approval)
     except (OSError, ValueError):

@@ -86,26 +86,19 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
     done: queue.SimpleQueue[Result] = queue.SimpleQueue()
     for check in checks:
         threading.Thread(target=_run_check, args=(engine, check, done), name="doctor", daemon=True).start()
-    left = {check.key: check for check in checks}
+    running = {check.key: check for check in checks}
     end = time.monotonic() + deadline
-    while left and (room := end - time.monotonic()) > 0:
+    while running and (seconds := end - time.monotonic()) > 0:
         try:
-            result = done.get(timeout=room)
+            result = done.get(timeout=seconds)
         except queue.Empty:
             break
-        del left[result.check]
+        del running[result.check]
         yield result
-    for check in left.values():
-        still = f"Still running after {deadline:g} s."
-        yield Result(
-            check=check.key,
-            group=check.group,
-            title=check.title,
-            state="no answer",
-            evidence=still,
-            fix=_SLOW,
-            milliseconds=1000 * deadline,
-        )
+    step = "Run it again. If it is still slow, the provider or the disk hangs."
+    for check in running.values():
+        outcome = CheckOutcome("no answer", f"Still running after {deadline:g} s.", step)
+        yield _result(check, outcome, 1000 * deadline)
 
 
 def verdict(results: Sequence[Result]) -> int:
@@ -114,20 +107,24 @@ def verdict(results: Sequence[Result]) -> int:
 
 
 def _run_check(engine: Engine, check: Check, done: queue.SimpleQueue[Result]) -> None:
+    """Put the result of a check into `done`; whatever a check raises is a result too."""
     began = time.perf_counter()
     try:
-        finding = check.run(engine)
+        outcome = check.run(engine)
     except (IndexUnavailable, Cancelled) as error:
-        finding = skipped(error.message)
+        outcome = skipped(error.message)
     except MemoryTuiError as error:
-        finding = failed(error.message, error.next_step)
+        outcome = failed(error.message, error.next_step)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not the end of the others
-        finding = failed(f"The check itself broke: {type(error).__name__}: {error}", "Please report it.")
-    took = round(1000 * (time.perf_counter() - began), 1)
-    done.put(Result(check.key, check.group, check.title, finding.state, finding.evidence, finding.fix, took))
+        outcome = failed(f"The check itself broke: {type(error).__name__}: {error}", "Please report it.")
+    done.put(_result(check, outcome, round(1000 * (time.perf_counter() - began), 1)))
 
 
-_SLOW = "Run it again. If it is still slow, the provider or the disk hangs."
+def _result(check: Check, outcome: CheckOutcome, milliseconds: float) -> Result:
+    asked = check.key, check.group, check.title
+    return Result(*asked, outcome.state, outcome.evidence, fix=outcome.fix, milliseconds=milliseconds)
+
+
 _SIGHT_SECONDS = 3.0
 _PROOF_SECONDS = 15.0
 _ALL = "Run memory-tui status to see each of them."
@@ -135,7 +132,6 @@ _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
 _CONNECT = "Run memory-tui connect openclaw."
-_MANIFEST = "openclaw.plugin.json"
 
 
 def _vec0(_: Engine) -> CheckOutcome:
@@ -157,7 +153,8 @@ def _index_folder(engine: Engine) -> CheckOutcome:
 
 def _sees_a_save(_: Engine) -> CheckOutcome:
     """Save a file beside nothing of the user's, and tell whether the watcher notices."""
-    reason, began = f"nothing was announced within {_SIGHT_SECONDS:.0f} s", time.monotonic()
+    began = time.monotonic()
+    reason = f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
         try:
             for changes in watchfiles.watch(folder, rust_timeout=50, yield_on_timeout=True, debounce=50):
@@ -170,9 +167,8 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
         except (OSError, RuntimeError) as error:
             # watchfiles says what its native part reports as RuntimeError, for instance that no watch is left to give.
             reason = f"no watch was given: {error}"
-    return warning(
-        f"A file was saved, and {reason}.", "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
-    )
+    step = "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
+    return warning(f"A file was saved, and {reason}.", step)
 
 
 def _whole(engine: Engine) -> CheckOutcome:
@@ -190,19 +186,20 @@ def _fresh(engine: Engine) -> CheckOutcome:
     if not status.files:
         return failed("Nothing is indexed yet.", _REINDEX)
     if pending:
-        return warning(
-            f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
-        )
+        count = plural(len(pending), "note")
+        return warning(f"{count} not searchable as on disk, for instance {pending[0].path}.", _REINDEX)
     evidence = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
     whys = {"failed": "cannot be read", "changed while read": "is being written", "missing root": "is not there"}
-    if left := [f"{notes[0].path} {why}" for state, why in whys.items() if (notes := fresh.of(state))]:
-        return warning(f"{evidence}: {'; '.join(left)}.", _ALL)
+    examples = [f"{fresh.of(state)[0].path} {why}" for state, why in whys.items() if fresh.of(state)]
+    if examples:
+        return warning(f"{evidence}: {'; '.join(examples)}.", _ALL)
     return ok(f"{evidence}.")
 
 
 def _vectors(engine: Engine) -> CheckOutcome:
     status = engine.status()
-    who, missing = status.who, status.chunks - status.embedded
+    who = status.who
+    missing = status.chunks - status.embedded
     if status.requested_provider == "none" or not status.chunks:
         return skipped("No provider was asked for vectors.")
     evidence = f"{status.embedded:,} of {status.chunks:,} chunks have a vector of {status.provider}, {status.model}."
@@ -274,10 +271,9 @@ def _curated(engine: Engine) -> CheckOutcome:
 def _all_read(engine: Engine) -> CheckOutcome:
     """Tell which notes cannot be read, are found in part, or are left out."""
     status = engine.status()
-    others = beside(engine.plan.roots)
-    aside = (
-        f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them." if others else ""
-    )
+    aside = ""
+    if others := beside(engine.plan.roots):
+        aside = f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them."
     if not status.freshness.total:
         step = "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace."
         return failed(f"There is no note in {engine.plan.roots.workspace}.{aside}", step)
@@ -333,10 +329,9 @@ def _slot(engine: Engine) -> CheckOutcome:
     if not is_agents_memory(config):
         return skipped(f"OpenClaw's agent asks {config.value(SLOT)}, not memory-tui.")
     if (folder := _plugin_folder(engine)) is None:
-        return failed(
-            f"{SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may not start.",
-            f"{_CONNECT} Or go back: openclaw config set {SLOT} memory-core",
-        )
+        evidence = f"{SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in"
+        step = f"{_CONNECT} Or go back: openclaw config set {SLOT} memory-core"
+        return failed(f"{evidence}: OpenClaw may not start.", step)
     command = openclaw.plugin_value(engine.plan, "entries", PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
@@ -356,7 +351,7 @@ def _plugin_folder(engine: Engine) -> Path | None:
     for item in listed if isinstance(listed, list) else ():
         with suppress(OSError, MsgspecError):
             folder = expand(str(item.value))
-            if msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=dict).get("id") == PLUGIN:
+            if msgspec.json.decode((folder / "openclaw.plugin.json").read_bytes(), type=dict).get("id") == PLUGIN:
                 return folder
     return None
 

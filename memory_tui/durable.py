@@ -98,7 +98,7 @@ calls = Calls()
 
 @functools.cache
 def _exchange_call() -> Callable[..., int] | None:
-    """The C function that exchanges two names; None where there is none."""
+    """Return the C function that exchanges two names; None where there is none."""
     name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
     return getattr(ctypes.CDLL(None, use_errno=True), name, None) if name is not None else None
 
@@ -127,7 +127,8 @@ def replace_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
     Only where its folder cannot be flushed may it hold `data` then. `mode` None stands for what the user's umask
     leaves. A link in its place is replaced, not followed.
     """
-    if (kind := _kind(path)) is not None and not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
+    kind = _kind(path)
+    if kind is not None and not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
         raise OSError(errno.EINVAL, "It is not a regular file", str(path))
     with _beside(path, data, mode) as part:
         calls.replace(part, path)
@@ -196,7 +197,7 @@ def sync_folder(folder: Path | int) -> None:
 
 @contextmanager
 def _beside(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
-    """A flushed file of `data` beside `path`, which is gone at the end unless it was renamed.
+    """Yield a flushed file of `data` beside `path`, which is gone at the end unless it was renamed.
 
     Its lock tells others that it is being written; one that a killed process left is removed first.
     """
@@ -263,6 +264,7 @@ def _hold(descriptor: int) -> bool:
 
 
 def _kind(path: Path) -> int | None:
+    """Return the mode of what is at `path`, a link itself; None where nothing is."""
     with suppress(FileNotFoundError):
         return os.lstat(path).st_mode
     return None
@@ -326,7 +328,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a file. Raises OSError, also for a pipe or a device."""
+    """Return the bytes of a file. Raises OSError, also for a pipe or a device."""
     with open_regular(path) as file:
         return file.read()
 
@@ -342,7 +344,8 @@ def read_beside(path: Path, most: int = LONGEST, *, whole: bool = True) -> bytes
     """
     descriptor = open_beside(path, os.O_RDONLY)
     try:
-        data = os.read(descriptor, most + whole)
+        # One more than it may have shows that it is too long.
+        data = os.read(descriptor, most + 1 if whole else most)
     finally:
         os.close(descriptor)
     if len(data) > most:
@@ -402,21 +405,27 @@ SKEW_NS = 2_000_000_000
 
 
 def shared(path: Path) -> str:
-    """The type of the file system that `path` lies on, where other machines can write to it; empty where not."""
+    """Return the type of the file system that `path` lies on, where other machines can write to it; else empty."""
     try:
         lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return ""
-    mounts = [(fields.split(" "), rest) for fields, _, rest in (line.partition(" - ") for line in lines) if rest]
-    points = [(parts[4].replace("\\040", " "), rest.split(" ")[0]) for parts, rest in mounts if len(parts) > 4]
-    over = [(len(point), at, kind) for at, (point, kind) in enumerate(points) if path.is_relative_to(point)]
-    # Of two mounts at one place the later one lies on top.
-    name = max(over, default=(0, 0, ""))[2]
+    longest, name = "", ""
+    for line in lines:
+        # For instance: 36 35 98:0 / /mnt rw,noatime - ext3 /dev/root rw
+        mount, _, source = line.partition(" - ")
+        fields = mount.split(" ")
+        if len(fields) < 5 or not source:
+            continue
+        point = fields[4].replace("\\040", " ")
+        # Of two mounts at one place the later one lies on top.
+        if path.is_relative_to(point) and len(point) >= len(longest):
+            longest, name = point, source.split(" ")[0]
     return name if name == "fuse" or name.startswith(tuple(_SHARED.split())) else ""
 
 
 def room(path: Path) -> int | None:
-    """Bytes that can still be written where `path` lies; None when that cannot be told."""
+    """Return the bytes that can still be written where `path` lies; None when that cannot be told."""
     try:
         state = os.statvfs(path if path.is_dir() else path.parent)
     except (OSError, AttributeError):
@@ -425,11 +434,11 @@ def room(path: Path) -> int | None:
 
 
 def full(path: Path) -> str:
-    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
-    left = room(path.parent)
-    return "" if left is None else f" (the file system that holds {path.parent} has {left / 1e6:,.0f} MB left)"
+    """Return how full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
+    free = room(path.parent)
+    return "" if free is None else f" (the file system that holds {path.parent} has {free / 1e6:,.0f} MB left)"
 
 
 def unmoved(mtime_ns: int, read_ns: int) -> bool:
-    """Whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
+    """Say whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
     return not -TICK_NS < mtime_ns - read_ns < SKEW_NS

@@ -31,8 +31,12 @@ else:
     import fcntl
 
 _PAUSE_SECONDS = 0.01
+_BEGINNING = b'{"pid"'
+"""How the text begins."""
 _HOLDER_BYTES = 256
 """The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
+_START_FIELD = 19
+"""Where in /proc/PID/stat, behind the name, the start of the process stands."""
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks, behind the text, because others may not read what is locked there."""
 
@@ -67,7 +71,7 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
 
     @classmethod
     def acquire(cls, index: str | os.PathLike[str], role: Role = "lock") -> WriterLock | None:
-        """The lock of the file `index` for `role`, or None when another has it, in this process or in another.
+        """Return the lock of the file `index` for `role`; None when another has it, in this process or in another.
 
         Raises IndexUnavailable when the lock file cannot be written.
         """
@@ -79,8 +83,9 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
                 closing.callback(os.close, descriptor)
                 data = os.read(descriptor, LONGEST + 1)
                 # What is written below, or what is left of that when the power fails.
-                begins, text = b'{"pid"', data.strip(b" ")
-                if len(data) > LONGEST or not (text.startswith(begins) or begins.startswith(text) or not any(text)):
+                text = data.strip(b" ")
+                ours = text.startswith(_BEGINNING) or _BEGINNING.startswith(text) or not any(text)
+                if len(data) > LONGEST or not ours:
                     raise foreign(path)
                 if not _lock(descriptor):
                     return None
@@ -124,7 +129,7 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds: float = 5.0) -> WriterLock:
-    """The lock of `index`, waited for so long while another writer has it, or until `stop` is set.
+    """Return the lock of `index`, waited for so long while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
     """
@@ -141,19 +146,19 @@ def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds
 
 
 def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:
-    """The lock file of an index: beside the file that a link leads to."""
+    """Return the lock file of an index: beside the file that a link leads to."""
     real = Path(os.path.realpath(index))
     return real.with_name(f"{real.name}.{role}")
 
 
 def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
-    """Who has the lock now; None when nobody has, or when whoever had it is dead."""
+    """Return who has the lock now; None when nobody has, or when whoever had it is dead."""
     who = holder(index, role)
     return who if who is not None and is_alive(who) else None
 
 
 def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
-    """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
+    """Return who wrote the lock file last and has not released it: who has the lock, or one that was killed."""
     try:
         fields = json.loads(read_beside(lock_path(index, role)))
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
@@ -162,7 +167,7 @@ def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 
 
 def is_alive(who: Holder) -> bool:
-    """Whether the process that `who` names still runs, and is not another one with its number."""
+    """Say whether the process that `who` names still runs, and is not another one with its number."""
     if Path("/proc/self/stat").exists():
         return process_start(who.pid) == who.started
     try:
@@ -173,10 +178,11 @@ def is_alive(who: Holder) -> bool:
 
 
 def process_start(pid: int) -> str:
-    """When process `pid` started, in clock ticks since boot; empty when it is gone or the system does not tell."""
+    """Return when process `pid` started, in clock ticks since boot; empty when it is gone or that is not told."""
     with contextlib.suppress(OSError):
         # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        _, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        return fields.split()[_START_FIELD]
     return ""
 
 

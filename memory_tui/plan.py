@@ -147,15 +147,14 @@ class Plan(Struct, frozen=True):
 
     def index_cut_by(self, chunking: str) -> Path:
         """Return the index of the same notes whose passages are cut by the rules of `chunking`."""
-        own = self.profile.chunking
-        if chunking == own:
+        current = self.profile.chunking
+        if chunking == current:
             return self.index
-        # A named index is that of the ranking in force, whichever it is.
-        stem, mark = self.index.stem, f"-{chunking}"
-        if not self.options.index:
-            stem = stem.removesuffix(_SUFFIX[own])
-            mark = _SUFFIX[chunking]
-        return self.index.with_name(f"{stem}{mark}{self.index.suffix}")
+        name = f"{self.index.stem.removesuffix(_SUFFIX[current])}{_SUFFIX[chunking]}"
+        if self.options.index:
+            # A named index is that of the ranking in force, whichever it is.
+            name = f"{self.index.stem}-{chunking}"
+        return self.index.with_name(f"{name}{self.index.suffix}")
 
     @property
     def own_named(self) -> Path | None:
@@ -166,12 +165,8 @@ class Plan(Struct, frozen=True):
         """Raise ConfigError when the configuration says that the agent has no memory search."""
         if self.config.disabled:
             place = self.config.entries["enabled"].places[-1]
-            raise ConfigError(
-                self.config.disabled,
-                "Set it to true, or search with another one: --config FILE.",
-                place.line,
-                place.column,
-            )
+            step = "Set it to true, or search with another one: --config FILE."
+            raise ConfigError(self.config.disabled, step, line=place.line, column=place.column)
 
     @property
     def openclaw_index(self) -> Path:
@@ -183,11 +178,13 @@ class Plan(Struct, frozen=True):
 
 def choose(options: Options) -> Plan:
     """Decide everything; nothing need be where the workspace should be. Raises ConfigError or SettingError."""
-    folder = Path(options.workspace).expanduser() if options.workspace else None if options.agent else here()
-    config = configuration.load(
-        options.config, None if options.config and not options.workspace else folder, options.agent
-    )
-    if not options.workspace and options.config and config.agent.named:
+    folder = Path(options.workspace).expanduser() if options.workspace else None
+    if folder is None and not options.agent:
+        folder = here()
+    # A configuration that is named without a workspace is not looked for in a folder.
+    by_file = bool(options.config) and not options.workspace
+    config = configuration.load(options.config, None if by_file else folder, options.agent)
+    if by_file and config.agent.named:
         folder = None
     chosen = {}
     backend_values: dict[str, object] = {}
@@ -206,16 +203,19 @@ def choose(options: Options) -> Plan:
     automatic = provider in ("", "auto")
     if options.provider and not automatic and provider not in registry.NAMES:
         raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
-    origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
-    if not options.provider and provider not in (*config_keys.PROVIDERS, ""):
+    origin = config.path.name if config.path and not automatic else "auto"
+    if options.provider:
+        origin = NAMED
+    elif provider not in (*config_keys.PROVIDERS, ""):
         origin = f"{origin} names {provider}, which memory-tui does not ask"
-        provider = config.text("fallback")
-        provider = provider if provider in registry.NAMES else "none"
+        fallback = config.text("fallback")
+        provider = fallback if fallback in registry.NAMES else "none"
     workspace = folder or config.agent.workspace
     named = chosen.get("profile") or config.values.get("profile")
     settings = _compose(str(named.value) if named else "auto", config, rules, chosen)
     provider = DEFAULT_PROVIDER if automatic else provider
     chunking = settings.profile.chunking
+    index = _index_path(workspace, config.agent, provider, options.extra, chunking)
     return Plan(
         options=options,
         config=config,
@@ -225,9 +225,7 @@ def choose(options: Options) -> Plan:
         settings=settings,
         provider=provider,
         provider_origin=origin,
-        index=_home(options.index)
-        if options.index
-        else _index_path(workspace, config.agent, provider, options.extra, chunking),
+        index=_home(options.index) if options.index else index,
         backend_values=backend_values,
         roots=_roots(options, config, workspace, provider, settings),
     )
@@ -248,13 +246,12 @@ def plan(options: Options) -> Plan:
     """Decide everything for a workspace that is there. Raises WorkspaceError, ConfigError or SettingError."""
     chosen = choose(options)
     if not options.workspace and chosen.workspace == chosen.agent.workspace and not chosen.workspace.is_dir():
-        raise WorkspaceError(
-            f"The workspace of agent {chosen.agent.id} is not there: {chosen.workspace}."
-            if options.agent
-            else "There is no workspace here: neither MEMORY.md nor memory/ in this folder, "
-            f"and no {chosen.workspace}.",
-            "Name one (memory-tui PATH, or COMMAND --workspace PATH), or look at a sample first: memory-tui demo.",
-        )
+        message = "There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no"
+        message = f"{message} {chosen.workspace}."
+        if options.agent:
+            message = f"The workspace of agent {chosen.agent.id} is not there: {chosen.workspace}."
+        step = "Name one (memory-tui PATH, or COMMAND --workspace PATH), or look at a sample first: memory-tui demo."
+        raise WorkspaceError(message, step)
     check_folder(str(chosen.roots.workspace))
     return chosen
 
@@ -275,7 +272,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
     extra = (*config.extra_paths, *options.extra)
     # All notes below a folder are memory: facts beside their index, or where a person said so.
     whole = config.kind != "openclaw" and (shape_of(workspace) == "facts" or _whole(workspace).read().get("agreed"))
-    if whole is True:
+    if whole:
         exclude = ",".join((exclude, *HIDDEN))
         extra = (*extra, ".")
     copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
@@ -301,8 +298,10 @@ def _whole(workspace: Path) -> ScopedRecords:
 
 def unasked(plan: Plan) -> int:
     """Return how many notes a vault holds that nobody was asked about."""
-    asked = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
-    return 0 if asked or _whole(plan.workspace).read() else sum(1 for _ in notes_below(plan.workspace))
+    decided = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
+    if decided or _whole(plan.workspace).read():
+        return 0
+    return sum(1 for _ in notes_below(plan.workspace))
 
 
 def answer_whole(plan: Plan, *, agreed: bool) -> None:
@@ -335,13 +334,13 @@ def here() -> Path | None:
 def _home(index: str) -> Path:
     """Return `index` with a home folder for a tilde. Raises IndexRefused where nobody has that name, SettingError."""
     try:
-        if (path := Path(index).expanduser()).name:
-            return path
-        raise SettingError(f"--index {path} names a folder.", "Name a file in it, for instance index.sqlite.")
+        path = Path(index).expanduser()
     except RuntimeError:
-        raise IndexRefused(
-            f"{index} cannot be the index: there is no such home folder.", "Name another file."
-        ) from None
+        message = f"{index} cannot be the index: there is no such home folder."
+        raise IndexRefused(message, "Name another file.") from None
+    if not path.name:
+        raise SettingError(f"--index {path} names a folder.", "Name a file in it, for instance index.sqlite.")
+    return path
 
 
 def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...], chunking: str) -> Path:
@@ -356,7 +355,8 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     key = "" if agent.default else agent.id
     more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False) / places.private_name(workspace, key, more)
-    return folder / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX[chunking]}.sqlite"
+    suffix = "" if provider == DEFAULT_PROVIDER else f"-{provider}"
+    return folder / f"index{suffix}{_SUFFIX[chunking]}.sqlite"
 
 
 _SUFFIX = {"headings": "", "2026.9": "-2026.9", "2026.3": "-2026.3"}

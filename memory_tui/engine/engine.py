@@ -64,8 +64,9 @@ class Engine:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._events = Channel(listener)
-        approvals, self._borrowed = Approvals(plan.workspace), chain is not None
+        self._borrowed = chain is not None
         """Whether its providers are those of another engine, which closes them."""
+        approvals = Approvals(plan.workspace)
         chain = chain or Chain(plans.settings(plan, approvals), self._provider_failed)
         self.index = Index(plan, chain, self._events)
         """Keeps the index up to date."""
@@ -141,10 +142,12 @@ class Engine:
         Waits and raises as `of_scope` does.
         """
         engine, standing = self.of_scope(self.scopes.holding(path))
-        if standing is not None and (name := workspace_of(path)) not in standing.workspaces:
+        workspace = workspace_of(path)
+        if standing and workspace not in standing.workspaces:
             # Asked for by itself it says why.
-            engine, standing = self.of_scope(name)
-        if standing and (row := engine.search.on_snapshot(lambda store: store.note(path))) and row.detail:
+            engine, standing = self.of_scope(workspace)
+        row = engine.search.on_snapshot(lambda store: store.note(path)) if standing else None
+        if standing and row and row.detail:
             standing = replace(standing, words=(*standing.words, row.detail))
         return engine, standing
 
@@ -167,7 +170,8 @@ class Engine:
         if index == plan.index:
             yield self
             return
-        changes, named = (*plan.options.changes, ("profile", name)), str(index) if plan.options.index else None
+        changes = (*plan.options.changes, ("profile", name))
+        named = str(index) if plan.options.index else None
         with (
             Engine.open(replace(plan.options, index=named, changes=changes, once=False)) as other,
             stop.around(other.index.stop),
@@ -246,8 +250,9 @@ class Engine:
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
-        plan, is_kept = self.plan, os.path.lexists(places.state_database())
-        return of_plan(plan).report(note.path for note in scan(plan.roots, partly=True).notes) if is_kept else None
+        if not os.path.lexists(places.state_database()):
+            return None
+        return of_plan(self.plan).report(note.path for note in scan(self.plan.roots, partly=True).notes)
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -290,8 +295,8 @@ class Scopes:
     @property
     def told(self) -> str:
         """Return the scope of which the status tells: the kept one, else the one asked last. Raises MemoryTuiError."""
-        asked = self._records() if self.configured and not self.kept else ()
-        return next((record.scope for record in asked), self.kept)
+        newest_first = [] if self.kept or not self.configured else self._records()
+        return newest_first[0].scope if newest_first else self.kept
 
     @property
     def known(self) -> list[str]:
@@ -364,9 +369,8 @@ class Scopes:
         with self._index.reader() as store:
             recipe = store.recipe()
         if recipe is None:
-            raise IndexUnavailable(
-                "Nothing is indexed here yet, so nobody knows how notes are cut.", f"{plan.index_command}."
-            )
+            message = "Nothing is indexed here yet, so nobody knows how notes are cut."
+            raise IndexUnavailable(message, f"{plan.index_command}.")
         most = configuration.own(plan.config).whole("shared.mirror.maxChunks")
         mirror = Mirror(access, Scope.of(text, access.name), recipe, most)
         with self._lock:
@@ -389,18 +393,9 @@ def open_memory(
     Without `workspace` it is the current folder or that of the configuration, as for the command line; `settings` are
     keys and values as `--set` takes them. Close the engine, or use it in a `with` statement. Raises MemoryTuiError.
     """
-    engine = Engine.open(
-        Options(
-            workspace=None if workspace is None else os.fspath(workspace),
-            config=config,
-            index=index,
-            provider=provider,
-            read_only=read_only,
-            changes=tuple(settings.items()),
-            agent=agent,
-        ),
-        listener,
-    )
+    folder = None if workspace is None else os.fspath(workspace)
+    options = Options(folder, config=config, index=index, provider=provider, agent=agent, read_only=read_only)
+    engine = Engine.open(replace(options, changes=tuple(settings.items())), listener)
     try:
         engine.index.catch_up()
     except BaseException:

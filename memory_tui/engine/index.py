@@ -85,13 +85,12 @@ class Index:
         self._paused = Stop()
         self._stop = Stop(self.writer.closing, self._paused)
         self.batches = BatchJobs(chain, self._emit)
-        quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
         self.watcher = Watcher(
             plan.roots,
-            quiet,
-            lambda: self.request_sync("watch"),
-            self._emit,
-            lambda changed: self.record(changed, None),
+            quiet=plan.settings.whole("sync.watchDebounceMs") / 1000,
+            changed=lambda: self.request_sync("watch"),
+            emit=self._emit,
+            seen=lambda changed: self.record(changed, None),
         )
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.keeper = Keeper(lambda: self.opener.path, self._emit)
@@ -267,7 +266,7 @@ class Index:
         """Run the one loop: scan, compare, bring up to date, compare again, tell. A copied index has nothing to do."""
         if self._is_copied(store):
             return SyncReport(reason)
-        before = self.compared
+        plan, before = self._plan, self.compared
         self._follow_sessions()
         disk, fresh = self._disk(store)
         somebody_waits = reason == "search" and not self.opener.resident
@@ -278,9 +277,9 @@ class Index:
             large = any(left.rule == "too big" for left in disk.left_out)
             # What is counted is as the index has it; of what is too large to be listed no times are known.
             self.record(None, None if large else hash((mark_of(store), *disk[:3])))
-        self.batches.idle = self._plan.options.once or somebody_waits
-        roots, settings = self._plan.roots, self._plan.settings
-        run = SyncRun(store, roots, settings, disk, self.batches, reason, force, accept_shrink, self._stop, self._emit)
+        self.batches.idle = plan.options.once or somebody_waits
+        run = SyncRun(store, plan.roots, plan.settings, disk, batches=self.batches, reason=reason, force=force)
+        run = replace(run, accept_shrink=accept_shrink, stop=self._stop, listener=self._emit)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
@@ -295,13 +294,13 @@ class Index:
         if report.changed or fresh.stale:
             # The first list is let go: of a hundred thousand notes there is no room for two.
             del disk, fresh, run
-            fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
+            fresh = self.freshness(store, scan(plan.roots, store.settled()))
         if not report.changed and before is not None and before.differs(fresh):
             self._emit(events.NotesChanged(time.time()))
-        now = who_answers(store, self._chain, self._plan.settings)
-        fine = now.fine or bool(now.answers)
-        detail = now.detail if now.fine else now.sentence
-        self._emit(events.ProviderChanged(time.time(), now.answers or now.requested, fine, detail))
+        who = who_answers(store, self._chain, plan.settings)
+        fine = who.fine or bool(who.answers)
+        detail = who.detail if who.fine else who.sentence
+        self._emit(events.ProviderChanged(time.time(), who.answers or who.requested, fine, detail))
         return report
 
     def _disk(self, store: Store) -> tuple[Scan, Freshness]:
@@ -360,6 +359,7 @@ class Index:
         if self._compare_cost > _CHEAP_SECONDS:
             return False
         with self._comparing:
+            # A sync that compared meanwhile may have found that it is not cheap.
             if time.monotonic() - self._compared_at < _YOUNG_SECONDS or self._compare_cost > _CHEAP_SECONDS:
                 return False
             began = time.monotonic()
@@ -376,23 +376,27 @@ class Index:
         rows = store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = differences(has, self._wish(has.identity)) if has else ()
-        every = disk or scan(roots, None if rebuild else store.settled(), partly=True)
-        if rebuild and every.quiet:
-            every = scan(roots, partly=True)
+        seen = disk or scan(roots, None if rebuild else store.settled(), partly=True)
+        if rebuild and seen.quiet:
+            # A rebuild needs the list of all notes, also of those that are as they were.
+            seen = scan(roots, partly=True)
         devices = store.devices()
-        now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
+        now = compare(seen, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
-        self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
+        self.unsearchable = (*waiting, *(FileState(item.path, "excluded", item.detail) for item in now.left_out))
         self.compared, self._compared_at = now, time.monotonic()
         self.root_watch.comparison = now.moved, devices
         return now
 
     def _wish(self, has: Identity) -> Recipe:
         """Return what the next sync makes the index with, in the space that it `has` where only asking could tell."""
-        chain, roots, settings = self._chain, self._plan.roots, self._plan.settings
-        if chain.name == NONE or (maker := chain.provider()) is None:
+        roots, settings = self._plan.roots, self._plan.settings
+        if self._chain.name == NONE:
+            return recipe_of(roots, settings, None)
+        maker = self._chain.provider()
+        if maker is None:
             # What is there should stay, also what another process replaced, until the first choice has answered.
-            return recipe_of(roots, settings, None if chain.name == NONE else has)
+            return recipe_of(roots, settings, has)
         space = maker.expected(has) if has.dims else maker.make(approved=False).known
         return recipe_of(roots, settings, space or has, maker.max_input_bytes)
 
@@ -407,8 +411,8 @@ class Index:
         """Return what a person has to decide, or should know, about index and disk."""
         now, notices = self.compared, list(self.opener.notices)
         for root in self.root_watch.lost():
-            place = {"path": root.absolute, "state": root.state}
-            notices.append(notice("root_lost", **place, detail=root.detail, remedy=root.next_step))
+            fields = {"path": root.absolute, "state": root.state, "detail": root.detail, "remedy": root.next_step}
+            notices.append(notice("root_lost", **fields))
         if now is not None and (shrink := now.shrink) is not None:
             notices.append(notice("notes_vanished", missing=shrink.missing, known=shrink.known, reason=shrink.reason))
         if now is not None and now.rebuild:
@@ -424,7 +428,8 @@ class Index:
         if copies is None:
             return False
         with self._sessions:
-            before, changed = copies.problem, copies.refresh()
+            before = copies.problem
+            changed = copies.refresh()
             if copies.problem != before:
                 notices[:] = [notice for notice in notices if notice != before]
                 if copies.problem:
@@ -521,7 +526,7 @@ class Index:
 
     def _due(self) -> str:
         """Return why a sync is due, empty when none is."""
-        minutes, now = self._plan.settings.whole("sync.intervalMinutes"), time.monotonic()
+        now = time.monotonic()
         # That the index cannot be opened is said once a minute and not twice a second.
         failed = self._request is not None and self._request.done() and now - self._requested < SWEEP_SECONDS
         if failed or not (self.opener.opened or self.opener.path.exists()):
@@ -534,6 +539,7 @@ class Index:
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"
+        minutes = self._plan.settings.whole("sync.intervalMinutes")
         if minutes and now - self._synced > _MINUTE * minutes:
             return "interval"
         if not self.watcher.active or now - self._swept < SWEEP_SECONDS:
@@ -558,10 +564,9 @@ class SyncProvider:
     """The chain of one plan as its syncs use it."""
 
     def __init__(self, plan: Plan, chain: Chain) -> None:
-        self._plan, self._chain, self._siblings, settings = plan, chain, plan.siblings, plan.settings
-        self._windows = compares_windows(settings)
-        self._caches = settings.on("cache.enabled")
-        self._withholds = settings.on("remote.withholdSecrets")
+        self._plan, self._chain = plan, chain
+        self._siblings = plan.siblings
+        self._windows = compares_windows(plan.settings)
         self._most_cached = plan.config.whole("cache.maxEntries")
         self._restored = 0
         self._next_try: float | None = None
@@ -582,8 +587,8 @@ class SyncProvider:
             batches = run.batches if provider and provider.batches() else None
             outage = "" if provider else str(chain.state().error or "")
             report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=self.manner(provider)))
-            moved = provider is not None and chain.provider() not in (provider, None)
-            if not report.error or run.stop.is_set() or not moved:
+            another_took_over = provider is not None and chain.provider() not in (provider, None)
+            if not report.error or run.stop.is_set() or not another_took_over:
                 break
         if report.reused:
             index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
@@ -595,10 +600,10 @@ class SyncProvider:
     def has_nothing_to_do(self, store: Store) -> bool:
         """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
-        now = self._chain.state()
-        if now.error or now.fallback or not self._caches:
+        chain_state = self._chain.state()
+        if chain_state.error or chain_state.fallback or not self._plan.settings.on("cache.enabled"):
             return False
-        if identity is None or not identity.dims:
+        if identity is None:
             return True
         windows = registry.is_model(identity.provider) and self._windows
         return not store.lacking() and not (windows and store.lacking_windows())
@@ -607,10 +612,11 @@ class SyncProvider:
         """Return how texts get to `provider`."""
         if not isinstance(provider, ChainMember):
             return replace(HERE, siblings=self._siblings)
-        usual = SERVER if provider.host else SLOW if provider.slow else HERE
-        withheld = usual is SERVER and self._withholds and not provider.takes_secrets
+        usual = SLOW if provider.slow else HERE
+        is_server = bool(provider.host)
+        withheld = is_server and self._plan.settings.on("remote.withholdSecrets") and not provider.takes_secrets
         return replace(
-            usual,
+            SERVER if is_server else usual,
             siblings=self._siblings,
             withheld=withheld,
             cleared=cleared(self._plan.workspace) if withheld else frozenset(),
@@ -622,10 +628,10 @@ class SyncProvider:
         """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process
         before that.
         """
-        if (before := self._next_try) is None:
+        if self._next_try is None:
             return False
-        at = self._chain.state().next_try
-        if at == before and self._chain.settings.clock.now() < at:
+        next_try = self._chain.state().next_try
+        if next_try == self._next_try and self._chain.settings.clock.now() < next_try:
             return False
         self._next_try = None
         return True

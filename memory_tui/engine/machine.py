@@ -57,13 +57,13 @@ class Memory(Struct, frozen=True):
     @property
     def facts(self) -> str:
         """Say what is in it."""
-        age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
-        of = f"of {self.project}" if self.project else ""
-        waits = "inbox not examined" + ", as it is large" * (self.bytes > _MOST_EXAMINED)
-        if self.decisions is not None:
-            waits = f"{plural(self.decisions, 'decision')} in its inbox"
+        project = f"of {self.project}" if self.project else ""
         size = f"{plural(self.notes, 'note')} of its own, {self.bytes / 1_000:,.0f} KB"
-        return ", ".join(filter(None, (of, size, age, waits)))
+        age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
+        inbox = "inbox not examined, as it is large" if self.bytes > _MOST_EXAMINED else "inbox not examined"
+        if self.decisions is not None:
+            inbox = f"{plural(self.decisions, 'decision')} in its inbox"
+        return ", ".join(filter(None, (project, size, age, inbox)))
 
 
 def memories(*here: Path) -> list[Memory]:
@@ -71,13 +71,16 @@ def memories(*here: Path) -> list[Memory]:
 
     Raises StateUnavailable.
     """
-    named: dict[str, tuple[str, Path, str]] = {}
     projects = _projects()
     opened = [("Folder", Path(folder), "") for folder in (*map(str, here), *_KNOWN.of(_SCOPE).read())]
-    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *opened):
-        named.setdefault(os.path.realpath(folder), (host, folder, project))
     until = time.monotonic() + _PATIENCE_SECONDS
-    every = [_memory(*each, projects, until) for each in named.values() if each[1].is_dir()]
+    by_path: dict[str, Memory] = {}
+    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *opened):
+        real = os.path.realpath(folder)
+        # Of two names of one folder the first counts.
+        if real not in by_path and folder.is_dir():
+            by_path[real] = _memory(host, folder, project, projects, until)
+    every = by_path.values()
     return [memory for memory in every if memory.notes or memory.findings or memory.host != "Claude Code"]
 
 
@@ -102,8 +105,9 @@ def _of_openclaw() -> Iterator[tuple[str, Path, str]]:
 
 def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path, str]]:
     """Yield the memories of Claude Code, and that of Codex."""
-    for folder, seen in projects.items():
-        yield "Claude Code", folder, str(next((each for each in seen if each.is_dir()), seen[0])) if seen else ""
+    for memory, folders in projects.items():
+        there = [folder for folder in folders if folder.is_dir()] or folders
+        yield "Claude Code", memory, str(there[0]) if there else ""
     yield "Codex", codex.memory(), ""
 
 
@@ -146,8 +150,10 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
         with suppress(OSError):
             size = budget.measure(durable.read_regular(folder / "MEMORY.md"), limit)
-            findings += [size.sentence] if size.cut is not None else []
-        decisions = _decisions(chosen, until) if sum(note.size for note in files) <= _MOST_EXAMINED else None
+            if size.cut is not None:
+                findings.append(size.sentence)
+        if sum(note.size for note in files) <= _MOST_EXAMINED:
+            decisions = _decisions(chosen, until)
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
     moved_to = None
@@ -179,18 +185,19 @@ def _keep_root(folder: Path, project: Path) -> None:
     """Write down the first commit of a project, by which it is known when it has moved."""
     known, key = _KNOWN.of(_SCOPE), os.path.realpath(folder)
     with suppress(MemoryTuiError):
-        if not known.read().get(key) and (root := History(project).root()):
-            known.put(key, {"root": root})
+        if not known.read().get(key) and (first_commit := History(project).root()):
+            known.put(key, {"root": first_commit})
 
 
 def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[str, Path | None]:
     """Say where a project is now that was renamed or moved; return where its memory can be brought."""
-    root = (_KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}).get("root")
+    known = _KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}
+    first_commit = known.get("root")
     beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]
-    candidates = [*(each for seen in projects.values() for each in seen if each.is_dir()), *beside]
-    for candidate in dict.fromkeys(candidates) if root else ():
+    sessions = [path for folders in projects.values() for path in folders if path.is_dir()]
+    for candidate in dict.fromkeys((*sessions, *beside)):
         with suppress(EditRefused, OSError):
-            if History(candidate).root() == root:
+            if first_commit and History(candidate).root() == first_commit:
                 place = claude_code.auto_memory(candidate)
                 if place.is_symlink() or (place.is_dir() and any(place.iterdir())):
                     return f"It is now {candidate}, which has a memory; bring over by hand what that lacks.", None

@@ -140,9 +140,8 @@ class Notes:
         """
         plan, search = self.plan, self._search
         if plan.profile.chunking != profile_named(NEWEST_OPENCLAW).chunking:
-            raise SettingError(
-                "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {NEWEST_OPENCLAW}."
-            )
+            step = f"Use --profile {NEWEST_OPENCLAW}."
+            raise SettingError("Only OpenClaw 2026.9 injects entries by their triggers.", step)
         changes = {"query.maxResults": prompt.SEARCHED, "query.minScore": 0.0}
         settings = plan.settings.update(changes, "trigger recall")
         trace = search.rank(search.gather(message, by_words=True), settings)
@@ -151,17 +150,17 @@ class Notes:
         with search.reader() as store, store.snapshot():
             annotations = {rowid: Annotations(*values) for rowid, values in store.annotations().items()}
             chunks = [
-                (path, chunk)
-                for path in CURATED
-                for chunk in store.chunks_of(path)
-                if chunk.rowid in annotations and annotations[chunk.rowid].triggers
-            ][: prompt.MOST_CANDIDATES]
+                (path, chunk) for path in CURATED for chunk in store.chunks_of(path) if chunk.rowid in annotations
+            ]
+            chunks = [(path, chunk) for path, chunk in chunks if annotations[chunk.rowid].triggers]
+            chunks = chunks[: prompt.MOST_CANDIDATES]
             texts = store.texts([chunk.rowid for _, chunk in chunks])
         entries = []
         for path, chunk in chunks:
             place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
-            state, score = trust[path], scores.get(chunk.chunk_id, 0.0)
-            trusted = state is None or state.state != "untrusted"
+            score = scores.get(chunk.chunk_id, 0.0)
+            ledger = trust[path]
+            trusted = ledger is None or ledger.state != "untrusted"
             entries.append(CuratedEntry(*place, annotations[chunk.rowid], score, trusted))
         return prompt.triggered(message, entries, plan.projects)
 
@@ -170,11 +169,11 @@ class Notes:
 
         By words, so that nothing of a conversation goes to a provider. Raises IndexUnavailable, Cancelled.
         """
-        first = len(session.turns) - _MOST_UNASKED
-        turns = (self._known(turn) if number >= first else turn for number, turn in enumerate(session.turns))
-        return replace(session, turns=tuple(turns))
+        older, newest = session.turns[:-_MOST_UNASKED], session.turns[-_MOST_UNASKED:]
+        return replace(session, turns=(*older, *map(self._with_known, newest)))
 
-    def _known(self, turn: AgentTurn) -> AgentTurn:
+    def _with_known(self, turn: AgentTurn) -> AgentTurn:
+        """Return `turn` with what the memory knows for it; as it is where there was a question, or nothing is known."""
         if turn.recalls or not turn.said.strip() or len(turn.said) > _LONGEST_SAID:
             return turn
         try:
@@ -229,10 +228,10 @@ class Notes:
 
     def past(self, path: str = "", most: int = 500) -> Past:
         """Return what is known of the note `path`, or of all without one. Raises EditRefused."""
-        curator, of = self.curator, path or None
-        known = (entry for entry in history.history(curator.journal, of, most=most) if entry.state in ("done", "draft"))
-        more = len(curator.journal.edits(of, most=most)) == most
-        undoable, redoable = (frozenset(entry.id for entry in curator.stack(way)) for way in ("undo", "redo"))
+        journal, note = self.curator.journal, path or None
+        known = (entry for entry in history.history(journal, note, most=most) if entry.state in ("done", "draft"))
+        more = len(journal.edits(note, most=most)) == most
+        undoable, redoable = (frozenset(entry.id for entry in self.curator.stack(way)) for way in ("undo", "redo"))
         return Past(tuple(known), more, undoable, redoable)
 
     def origins(self, path: str) -> dict[int, str]:
@@ -252,7 +251,7 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
 
     The type of a fact in Claude Code's memory stands in its front matter, which is read for it.
     """
-    indexed, lacking = store.indexed(), _withheld_or_rejected(store)
+    indexed, without_vector = store.indexed(), _withheld_or_rejected(store)
     on_disk = {note.path: note for note in scan.notes}
     facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
     rows = []
@@ -260,13 +259,13 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
         row, differs = indexed.get(path), freshness.stale.get(path)
         file = on_disk.get(path) or row
         dated = row.dated if row else date_of(path)
-        remarks = differs.detail if differs else "; ".join(filter(None, (row and row.detail, lacking.get(path))))
+        remarks = filter(None, (row and row.detail, without_vector.get(path)))
         rows.append(
             FileRow(
                 path=path,
                 source=file.source if file else "memory",
                 state=differs.state if differs else "fresh",
-                detail=remarks,
+                detail=differs.detail if differs else "; ".join(remarks),
                 chunks=row.chunks if row else 0,
                 size=file.size if file else 0,
                 mtime=file.mtime_ns / 1e9 if file else 0.0,
@@ -284,11 +283,13 @@ def _withheld_or_rejected(store: Store) -> dict[str, str]:
     chunks_of: dict[str, list[WithoutVector]] = {}
     for chunk in (*store.withheld(), *store.rejected()):
         chunks_of.setdefault(chunk.path, []).append(chunk)
-    return {
-        path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
-        f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
-        for path, chunks in chunks_of.items()
-    }
+    reasons = {}
+    for path, chunks in chunks_of.items():
+        lines = ", ".join(f"{chunk.start_line}-{chunk.end_line}" for chunk in chunks[:3])
+        more = " and more" if len(chunks) > 3 else ""
+        # A chunk as text is why it has no vector.
+        reasons[path] = f"lines {lines}{more} {chunks[0]}"
+    return reasons
 
 
 def _indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -> str:
@@ -344,6 +345,5 @@ class Inbox:
         if every:
             return findings
         hidden = self.decisions.hidden(findings.suggestions, plan.clock())
-        return replace(
-            findings, groups=tuple(checks.grouped(row for row in findings.suggestions if row.id not in hidden))
-        )
+        undecided = (suggestion for suggestion in findings.suggestions if suggestion.id not in hidden)
+        return replace(findings, groups=tuple(checks.grouped(undecided)))

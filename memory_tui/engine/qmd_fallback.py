@@ -109,7 +109,8 @@ class Backend:
 
         Raises QmdFailure, Cancelled.
         """
-        client, never = self.client, self.client.options.values["update.interval"] in ("0", 0)
+        client = self.client
+        never = client.options.values["update.interval"] in ("0", 0)
         young = time.time() - client.updated < client.options.seconds("update.debounceMs")
         if young or never or not client.place.owned or locks.living(client.lock) is not None:
             return

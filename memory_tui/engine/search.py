@@ -70,7 +70,8 @@ class Search:
         self._plan, self._chain, self.index = plan, chain, index
         # What a plan works out anew for whoever looks, and every question needs.
         self._zone, self._projects = plan.config.time_zone, plan.projects
-        self._reads_time, self._spells = map(plan.settings.on, ("questionTime.enabled", "spelling.enabled"))
+        self._reads_time = plan.settings.on("questionTime.enabled")
+        self._spells = plan.settings.on("spelling.enabled")
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
@@ -126,8 +127,11 @@ class Search:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
-                fits = (latest := self._latest) is not None and (once or latest.is_whole)
-                corpus = latest.refresh(store) if latest is not None and fits else Corpus.opened(store, once=once)
+                latest = self._latest
+                if latest is not None and (once or latest.is_whole):
+                    corpus = latest.refresh(store)
+                else:
+                    corpus = Corpus.opened(store, once=once)
                 self._latest = corpus
             yield corpus
 
@@ -171,17 +175,20 @@ class Search:
         Raises QueryError, Cancelled, IndexUnavailable.
         """
         ask = partial(self._question, query, by_words=by_words, as_written=as_written)
-        arguments = (ask, self._plan.clock() if now is None else now, cancel, source, settings)
+        now = self._plan.clock() if now is None else now
         try:
-            return self._gathered(*arguments)
+            return self._gathered(ask, now, cancel, source, settings)
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
             self.index.replace_damaged(error, self.index.opener.file)
-        return self._gathered(*arguments)
+        return self._gathered(ask, now, cancel, source, settings)
 
     def _gathered(self, ask: Ask, now: float, cancel: Stop | None, source: str, settings: Settings | None) -> Evidence:
-        """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
+        """Return what the index knows, in one state. `ask` makes the question for the space of its vectors.
+
+        The provider is asked before the state is held, because a slow one would keep the log from being folded.
+        """
         with (
             self.reader() as store,
             self.index.searching(store) as unsearchable,
@@ -194,7 +201,8 @@ class Search:
                 if corpus.identity != question.identity:
                     # It was made anew with another model since.
                     question = ask(corpus.identity)
-                first, self.index.fresh_for_query = self.index.fresh_for_query, False
+                first = self.index.fresh_for_query
+                self.index.fresh_for_query = False
                 question = question if settings is None else question.ranked_by(settings)
                 evidence = retrieve.gather(store, corpus, question, now, source)
                 # After the question, because it may be the one that the provider failed at.
@@ -291,6 +299,7 @@ class Search:
             provider = self._chain.provider(corpus.identity) if corpus.identity is not None else None
             if not len(corpus) or provider is None or corpus.identity != provider.identity:
                 return None
+            # One from the middle.
             ref = corpus.refs[len(corpus) // 2]
             text = store.texts([ref.rowid])[ref.rowid]
             stored = vectors_of(store, corpus, corpus.rows_of([ref.rowid]))

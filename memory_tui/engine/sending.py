@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -20,8 +20,8 @@ from memory_tui.config.config_patch import Patch, provider_patch
 from memory_tui.engine.index import compares_windows, who_answers
 from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadable
 from memory_tui.index import embedding
-from memory_tui.index.index_write import NewChunk, NewFile, cut
-from memory_tui.index.store import MOST_WITH_WINDOWS, Store
+from memory_tui.index.index_write import NewFile, cut
+from memory_tui.index.store import MOST_WITH_WINDOWS, Store, StoreReader
 from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
@@ -83,36 +83,31 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
 
     Raises ProviderError for what the provider lacks but approval.
     """
-    space, facts, jobs = member.expected(), registry.row(member.name), member.settings.jobs
-    unreadable: list[tuple[str, str]] = []
-    texts: dict[str, str] = {}
-    pieces: list[tuple[str, NewChunk]] = []
-    files = 0
+    space = member.expected()
+    facts, jobs = registry.row(member.name), member.settings.jobs
+    notes, unreadable = _cut(plan, seen, space, member.max_input_bytes)
+    texts = {chunk.hash: chunk.text for note in notes for chunk in note.chunks}
+    chunks = [(note.path, chunk) for note in notes for chunk in note.chunks if not chunk.occurrence]
     withholding = not member.takes_secrets and plan.settings.on("remote.withholdSecrets")
-    for note in _cut(plan, seen, space, member.max_input_bytes, unreadable):
-        files += 1
-        for chunk in note.chunks:
-            texts[chunk.hash] = chunk.text
-            if not chunk.occurrence:
-                pieces.append((note.path, chunk))
     known = secret_finder.known_of(texts.values(), cleared(plan.workspace))
-    held = {} if member.takes_secrets else {name: embedding.held_back(text, known) for name, text in texts.items()}
-    flagged = [
-        Flagged(path, each.start_line, each.end_line, held[each.hash]) for path, each in pieces if held.get(each.hash)
-    ]
+    # Why a text may be held back, by its hash; empty where nothing speaks against it.
+    kinds = {} if member.takes_secrets else {name: embedding.held_back(text, known) for name, text in texts.items()}
+    doubtful = [(path, chunk) for path, chunk in chunks if kinds.get(chunk.hash)]
+    flagged = [Flagged(path, chunk.start_line, chunk.end_line, kinds[chunk.hash]) for path, chunk in doubtful]
+    withheld = {name for name, reasons in kinds.items() if reasons} if withholding else set()
     by_batches = jobs.enabled and bool(facts.batch_price)
-    if member.is_model and compares_windows(plan.settings) and not by_batches and len(pieces) <= MOST_WITH_WINDOWS:
-        texts |= _windows_of(text for digest, text in texts.items() if not (withholding and held.get(digest)))
+    if member.is_model and compares_windows(plan.settings) and not by_batches and len(chunks) <= MOST_WITH_WINDOWS:
+        texts |= _windows_of(text for digest, text in texts.items() if digest not in withheld)
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.siblings, space, texts.keys() - cached)
     waiting = store.waiting(space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
-    send = [texts[digest] for digest in lacking if not (withholding and held.get(digest))]
+    send = [texts[digest] for digest in lacking if digest not in withheld]
     tokens = sum(map(_tokens, send))
     # Nothing is paid where no text leaves this machine.
-    each = facts.price(space.model, member.host) if member.elsewhere else 0.0
-    usd = None if each is None else each * tokens / 1e6
+    price = facts.price(space.model, member.host) if member.elsewhere else 0.0
+    usd = None if price is None else price * tokens / 1e6
     batches = by_batches and len(send) >= jobs.least
     return Forecast(
         provider=space.provider,
@@ -121,8 +116,8 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         elsewhere=member.elsewhere,
         approved=not member.lacks_approval,
         takes_secrets=member.takes_secrets,
-        files=files,
-        chunks=len(pieces),
+        files=len(notes),
+        chunks=len(chunks),
         cached=len(cached),
         waiting=len(waiting),
         withheld=len(lacking) - len(send),
@@ -130,7 +125,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         tokens=tokens,
         bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
         usd=usd,
-        usd_per_million=each,
+        usd_per_million=price,
         batch_usd=usd * facts.batch_price if batches and usd is not None else None,
         prices_of=registry.PRICES_AS_OF,
         cpu_seconds=tokens * facts.token_seconds,
@@ -142,7 +137,8 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
 
 def _windows_of(texts: Iterable[str]) -> dict[str, str]:
     """Return the windows of chunks by hash."""
-    return {piece.hash: piece.text for text in texts for part in windows(text) for piece in [sealed(1, 1, part)]}
+    pieces = (sealed(1, 1, window) for text in texts for window in windows(text))
+    return {piece.hash: piece.text for piece in pieces}
 
 
 def _tokens(text: str) -> int:
@@ -150,18 +146,19 @@ def _tokens(text: str) -> int:
     other one whole, which is rather too many than too few.
     """
     ascii_signs = len(text.encode("ascii", "ignore"))
-    return -(-ascii_signs // 4) + len(text) - ascii_signs
+    return math.ceil(ascii_signs / 4) + len(text) - ascii_signs
 
 
-def _cut(
-    plan: Plan, seen: Scan, space: Identity, most_bytes: int, unreadable: list[tuple[str, str]]
-) -> Iterator[NewFile]:
+def _cut(plan: Plan, seen: Scan, space: Identity, most_bytes: int) -> tuple[list[NewFile], list[tuple[str, str]]]:
+    """Return the notes as they would be indexed, and those that cannot be read, each with why."""
     recipe = recipe_of(plan.roots, plan.settings, space, most_bytes)
+    notes, unreadable = [], []
     for note in seen.notes:
         try:
-            yield cut(roots.read(note), note.source, recipe, time.time())
+            notes.append(cut(roots.read(note), note.source, recipe, time.time()))
         except Unreadable as error:
             unreadable.append((note.path, error.message))
+    return notes, unreadable
 
 
 class Providers:
@@ -171,12 +168,7 @@ class Providers:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        chain: Chain,
-        approvals: Approvals,
-        changed: Callable[[], None],
-        reader: Callable[[], AbstractContextManager[Store]],
+        self, plan: Plan, chain: Chain, approvals: Approvals, changed: Callable[[], None], reader: StoreReader
     ) -> None:
         self.chain = chain
         """The providers in their order: which is in use, and one real call to it."""
@@ -352,13 +344,12 @@ def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:
     """
     row = chosen.row
     same = config.provider == row.name and (config.value("remote.baseUrl") or row.base_url) == chosen.address
-    left = {"remote.headers", *(() if chosen.variable else ("remote.apiKey",))} & set(config.entries)
-    if row.shape and left and not same:
-        raise ConfigError(
-            f"{config.path} has {' and '.join(sorted(left))} for {config.provider or 'another provider'}, and "
-            f"{chosen.address} would get that.",
-            "Take it out of the file, or name the variable of the new key.",
-        )
+    private = {"remote.headers"} if chosen.variable else {"remote.headers", "remote.apiKey"}
+    kept = " and ".join(sorted(private & set(config.entries)))
+    if row.shape and kept and not same:
+        message = f"{config.path} has {kept} for {config.provider or 'another provider'}, and {chosen.address}"
+        step = "Take it out of the file, or name the variable of the new key."
+        raise ConfigError(f"{message} would get that.", step)
     values = (("model", chosen.model, row.model), ("remote.baseUrl", chosen.address, row.base_url))
     keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
     if chosen.variable and (chosen.variable not in row.variables or "remote.apiKey" in config.entries):
@@ -368,7 +359,8 @@ def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:
 
 def _trial(plan: Plan, chosen: ProviderChoice, keys: Mapping[str, str]) -> dict[str, Any]:
     """Return what came back for one sentence. Raises ProviderError, SettingError."""
-    usual, name = plans.settings(plan, Approvals(plan.workspace)), chosen.row.name
+    name = chosen.row.name
+    usual = plans.settings(plan, Approvals(plan.workspace))
     key = usual.env(chosen.variable) if "remote.apiKey" in keys else ""
     if "remote.apiKey" in keys and not key:
         raise SettingError(f"The variable {chosen.variable} is not set here.", "Set it, then run this again.")

@@ -134,7 +134,8 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
     """Return the state of index and providers; its notices tell what has no vector."""
     who = who_answers(store, chain, plan.settings)
     counts, identity, vec0 = store.counts(), store.identity(), database.vec0()
-    profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
+    profile = plan.settings.values["profile"]
+    rejected = tuple(store.rejected())
     sources = dict.fromkeys((*plan.roots.sources, *counts.by_source))
     caches = plan.settings.on("cache.enabled")
     most_kept = plan.config.whole("cache.maxEntries")

@@ -123,7 +123,8 @@ class Writer:
 
         Raises IndexUnavailable when the thread ended without an answer, as it does where memory is used up.
         """
-        outcome, thread = self.submit(job), self._thread
+        outcome = self.submit(job)
+        thread = self._thread
         while not wait([outcome], _LOOK_SECONDS).done:
             if (thread is None or not thread.is_alive()) and not outcome.done():
                 raise IndexUnavailable("The index cannot be written: its thread has ended.", _USED_UP)
@@ -247,7 +248,7 @@ class IndexOpener:
 
     def expected(self) -> bool:
         """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
-        return self.opened or has_mark(self.path) or database.is_private(self.path)
+        return self.opened or bool(_marker(self.path)) or database.is_private(self.path)
 
     def open(self, damage: str) -> Store:
         """Return the index, made if it is not there; checked first where it was not closed, or changed since.
@@ -257,8 +258,9 @@ class IndexOpener:
         """
         if damage:
             self._move_aside(damage)
-        # The marker that tells it is taken away by the look for suspicion.
-        expected, suspicion = self.expected(), "" if damage else self._suspicion()
+        # First, because the look for suspicion takes away the marker that tells it.
+        expected = self.expected()
+        suspicion = "" if damage else self._suspicion()
         store = self._store(expected)
         if suspicion:
             store = self._checked(store, suspicion)
@@ -283,11 +285,10 @@ class IndexOpener:
 
     def _suspicion(self) -> str:
         """Return why the file should be checked before it is trusted; empty for a new one and one that others use."""
-        there = self.path.exists() and self.path.stat().st_size > 0
         if _held_elsewhere(self.path):
             return ""
         broken = take_mark(self.path)
-        if there:
+        if self.path.exists() and self.path.stat().st_size > 0:
             return broken
         if self._last is not None or broken != UNCLOSED:
             self._report(notice("index_gone", path=str(self.path)))
@@ -330,8 +331,8 @@ def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store
 
 def _held_elsewhere(index: Path) -> bool:
     """Return whether another process has `index` open to keep or to write it."""
-    others = (locks.living(index, "keeper"), locks.living(index))
-    return any(who is not None and not who.here for who in others)
+    holders = (locks.living(index, "keeper"), locks.living(index))
+    return any(holder is not None and not holder.here for holder in holders)
 
 
 # --- whether an index was closed ----------------------------------------------------------------------------------
@@ -353,15 +354,15 @@ def mark_closed(index: Path) -> None:
 
     Without a marker the index is checked at the next start.
     """
-    path, now = mark_path(index), _closed(index)
+    path, closed = mark_path(index), _closed(index)
     with suppress(OSError):
-        if now is not None and (not path.exists() or _marker(index) is not None):
-            durable.replace_file(path, json.dumps(now).encode())
+        if closed is not None and (not path.exists() or _marker(index) is not None):
+            durable.replace_file(path, json.dumps(closed).encode())
 
 
 def take_mark(index: Path) -> str:
     """Take the marker away, because the index is about to be written; return what is wrong with it, if anything."""
-    path, fitting = mark_path(index), was_closed(index)
+    path, fits = mark_path(index), was_closed(index)
     try:
         read_beside(path)
         if _marker(index) is not None:
@@ -370,17 +371,13 @@ def take_mark(index: Path) -> str:
         return UNCLOSED
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}"
-    return "" if fitting else "it was changed by something else"
+    return "" if fits else "it was changed by something else"
 
 
 def was_closed(index: Path) -> bool:
     """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
-    return has_mark(index) and _marker(index) == _closed(index)
-
-
-def has_mark(index: Path) -> bool:
-    """Say whether a marker lies beside `index`: then the file is, or was, an index of ours."""
-    return bool(_marker(index))
+    marker = _marker(index)
+    return bool(marker) and marker == _closed(index)
 
 
 def _marker(index: Path) -> Marker | None:

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import operator
 import os
 import re
 import shutil
@@ -30,19 +31,9 @@ import apsw
 import platformdirs
 from msgspec import MsgspecError, Struct
 
-from memory_tui import durable
+from memory_tui import durable, errors
 from memory_tui.config.places import ExtraPath
 from memory_tui.durable import read_beside
-from memory_tui.errors import (
-    Cancelled,
-    IndexBusy,
-    IndexDamaged,
-    IndexEmpty,
-    IndexOutdated,
-    IndexRefused,
-    IndexUnavailable,
-    MemoryTuiError,
-)
 from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.sentences import Notice, notice
 from memory_tui.tokens import STEM_TOKENIZER
@@ -157,7 +148,7 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
-    """Return what an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
+    """Return what an index made after `has` lacks to be one made after `wish`, in words; empty when nothing."""
     old, new = has.identity, wish.identity
     space: tuple[tuple[str, object, object], ...] = (
         ("provider", old.provider, new.provider),
@@ -165,10 +156,10 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
     )
-    if old == KEYWORDS_ONLY != new:
+    if old == KEYWORDS_ONLY and new != KEYWORDS_ONLY:
         # An index of words alone was made by no provider, and somebody may answer beside it.
         space = (("vectors in the index", "none", f"{new.provider} {new.model}"),)
-    pairs = (
+    values = (
         *space,
         ("way of cutting", has.chunking, wish.chunking),
         ("chunk tokens", has.chunk_tokens, wish.chunk_tokens),
@@ -179,14 +170,11 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         ("tokenizer", has.fts_tokenizer, wish.fts_tokenizer),
         ("form of words", has.words_version, wish.words_version),
     )
-    changed = [(name, was, now) for name, was, now in pairs if was != now]
-    names = {name for name, _, _ in changed}
-    # A fingerprint says nothing to a person where a name has changed as well.
-    return tuple(
-        f"{name}: {was} is now {now}"
-        for name, was, now in changed
-        if name != "endpoint" or not names & {"provider", "model"}
-    )
+    changed = {name: f"{name}: {was} is now {now}" for name, was, now in values if was != now}
+    if "provider" in changed or "model" in changed:
+        # A fingerprint says nothing to a person where a name has changed as well.
+        changed.pop("endpoint", None)
+    return tuple(changed.values())
 
 
 def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:
@@ -194,12 +182,13 @@ def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), m
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """
-    places = ((item.path.replace("\\", "/"), item.pattern) for item in patterns)
-    entries = [{"path": path, "pattern": pattern} if pattern else path for path, pattern in places]
+    paths: Sequence[object] = sorted(path.replace("\\", "/") for path in extra_paths)
+    if patterns:
+        pairs = ((item.path.replace("\\", "/"), item.pattern) for item in patterns)
+        entries = [{"path": path, "pattern": pattern} if pattern else path for path, pattern in pairs]
+        paths = sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False))
     scope = {
-        "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False))
-        if patterns
-        else sorted(path.replace("\\", "/") for path in extra_paths),
+        "extraPaths": paths,
         "multimodal": {
             "enabled": media is not None,
             "modalities": sorted(media.modalities) if media else [],
@@ -252,8 +241,8 @@ def vec0() -> Vec0:
 def _library() -> str | None:
     """Return the path of the loadable file without its suffix, which SQLite adds for the system."""
     spec = importlib.util.find_spec("sqlite_vec")
-    places = spec.submodule_search_locations if spec else None
-    files = [file for place in places or () for file in Path(place).glob("vec0.*")]
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    files = [file for folder in folders for file in Path(folder).glob("vec0.*")]
     return str(files[0].with_suffix("")) if files else None
 
 
@@ -265,6 +254,8 @@ _MAGIC = b"SQLite format 3\0"
 _MARK = APPLICATION_ID.to_bytes(4, "big")
 _HEADER = 100
 """Bytes of the header of a database, https://www.sqlite.org/fileformat.html#the_database_header"""
+_MARK_AT = 68
+"""Where in the header `_MARK` stands."""
 _SPOILED = 2
 """So many bytes of magic and mark may differ in a header that was ours."""
 _LEAST = 1 << 18
@@ -284,7 +275,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
         return Path(path).resolve()
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", "") or str(error)
-        raise IndexRefused(f"{os.fspath(path)!r} cannot be the index: {reason}.", _ANOTHER) from None
+        raise errors.IndexRefused(f"{os.fspath(path)!r} cannot be the index: {reason}.", _ANOTHER) from None
     return where
 
 
@@ -306,12 +297,13 @@ def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
         start = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
     except OSError:
         return "other"
-    pairs = zip(_MAGIC + _MARK, start[:16] + start[68:72], strict=False)
-    if len(start) >= 72 and sum(left != other for left, other in pairs) <= _SPOILED:
+    signs = start[: len(_MAGIC)] + start[_MARK_AT : _MARK_AT + len(_MARK)]
+    ours = _MAGIC + _MARK
+    if len(signs) == len(ours) and sum(map(operator.ne, signs, ours)) <= _SPOILED:
         return "ours"
     if start.startswith(_MAGIC):
         return "database"
-    return "zeros" if not any(start) else "other"
+    return "other" if any(start) else "zeros"
 
 
 def is_private(path: Path) -> bool:
@@ -321,17 +313,17 @@ def is_private(path: Path) -> bool:
     return False
 
 
-def refused(path: Path, what: str) -> IndexRefused:
+def refused(path: Path, what: str) -> errors.IndexRefused:
     """Say that `path`, which `what` says more of, is left alone."""
     step = f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes."
-    return IndexRefused(f"{path} {what}, so memory-tui leaves it alone.", step)
+    return errors.IndexRefused(f"{path} {what}, so memory-tui leaves it alone.", step)
 
 
 def check(index: Path) -> None:
     """Raise IndexRefused for what can be no index, and for links and pipes beside it that SQLite would use."""
     if index.is_dir() or index.suffix.lower() == ".md":
         what = "is a folder" if index.is_dir() else "is named like a note"
-        raise IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
+        raise errors.IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
     for side in SIDES:
         part = index.with_name(index.name + side)
         if kind(part, lambda _: b"") == "no file":
@@ -342,24 +334,23 @@ def make_writable(where: Path, notices: list[Notice]) -> None:
     """Make the folder of an index (0700), and an empty file (0600) where there is room. Raises IndexUnavailable."""
     with suppress(OSError):
         if where.stat().st_nlink > 1:
-            raise IndexRefused(
-                f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
-                "Name another file with --index, or delete this one; it is made again from the notes.",
-            )
+            message = f"{where} has another name as well (a hard link), so two programs could write it without knowing."
+            step = "Name another file with --index, or delete this one; it is made again from the notes."
+            raise errors.IndexRefused(message, step)
     if name := durable.shared(where):
         notices.append(notice("on_shared_files", path=str(where), system=name))
     try:
-        new = create(where).stat().st_size == 0
+        is_new = create(where).stat().st_size == 0
         room = durable.room(where)
-        if new and room is not None and room < _LEAST:
+        if is_new and room is not None and room < _LEAST:
             where.unlink()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
     except OSError as error:
-        full = durable.full(where) if (no_room := error.errno == errno.ENOSPC) else ""
-        raise IndexUnavailable(
-            f"The index {where} cannot be written: {error.strerror or error}{full}.",
-            f"{'Free some space, or name' if no_room else 'Name'} a file in a folder that can be written with --index.",
-        ) from None
+        is_full = error.errno == errno.ENOSPC
+        full = durable.full(where) if is_full else ""
+        message = f"The index {where} cannot be written: {error.strerror or error}{full}."
+        name = "Free some space, or name" if is_full else "Name"
+        raise errors.IndexUnavailable(message, f"{name} a file in a folder that can be written with --index.") from None
 
 
 def rebuild_of(index: Path) -> Path:
@@ -406,7 +397,9 @@ def quarantine(path: Path, why: str) -> Notice:
             if old.exists():
                 durable.move_file(old, target.with_name(target.name + side))
     except OSError as error:
-        raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
+        raise errors.IndexUnavailable(
+            f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself."
+        ) from None
     return notice("moved_aside", path=str(path), why=why, kept=str(target))
 
 
@@ -415,10 +408,12 @@ def quarantine(path: Path, why: str) -> Notice:
 
 def on_disk(index: Path) -> int:
     """Return bytes of the index and its write-ahead log."""
-    return sum(_sizes(index)[::2])
+    return sum(size for size, _ in _sizes(index))
 
 
 Rows = list[tuple[Any, ...]]
+FileSizes = list[tuple[int, int]]
+"""Bytes and modification time (ns) of the files of an index."""
 
 _NO_ROOM = 1 << 17
 """With fewer free bytes SQLite's own small files may not fit."""
@@ -446,7 +441,7 @@ class Database:
         self.read_only = read_only
         self.vec0 = vec0_state
         self.identified = durable.file_at(path) if connection.filename else None
-        self.frozen: tuple[int, ...] | None = None
+        self.frozen: FileSizes | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
         self._writing = False
         self._meta: dict[str, Any] | None = None
@@ -492,14 +487,17 @@ class Database:
             raise refused(where, what)
         if not read_only:
             make_writable(where, reports)
-        seen, locked = _sizes(where), True
+        sizes = _sizes(where)
+        locked = True
         try:
             if read_only:
                 connection, locked = _connect_read_only(where)
             else:
                 connection = _connect(where)
         except (_Unusable, apsw.Error) as error:
-            if isinstance(error, apsw.Error) and not isinstance(failure := explained(error, where), IndexDamaged):
+            if isinstance(error, apsw.Error) and not isinstance(
+                failure := explained(error, where), errors.IndexDamaged
+            ):
                 raise failure from None
             why = str(error) if isinstance(error, _Unusable) else "is damaged"
             if read_only:
@@ -510,7 +508,7 @@ class Database:
             except apsw.Error as failed:
                 raise explained(failed, where) from None
         opened = cls(connection, where, read_only, load_vec0(connection))
-        opened.frozen = None if locked else seen
+        opened.frozen = None if locked else sizes
         return opened
 
     @property
@@ -531,7 +529,7 @@ class Database:
             return
         self.connection.close()
 
-    def damaged(self, what: str) -> IndexDamaged:
+    def damaged(self, what: str) -> errors.IndexDamaged:
         """Make the error that says that `what` makes no sense in this index."""
         return damaged(self.path, what)
 
@@ -637,14 +635,12 @@ def _connect(path: Path) -> apsw.Connection:
 
 def _log_ahead(connection: apsw.Connection) -> None:
     """Switch to a write-ahead log; for this SQLite does not wait until others have done the same."""
-    for tries_left in reversed(range(_TRIES)):
-        try:
+    for _ in range(_TRIES):
+        with suppress(apsw.BusyError):
             connection.pragma("journal_mode", "wal")
             return
-        except apsw.BusyError:
-            if not tries_left:
-                raise
-            time.sleep(_PAUSE_SECONDS)
+        time.sleep(_PAUSE_SECONDS)
+    connection.pragma("journal_mode", "wal")
 
 
 def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
@@ -654,14 +650,15 @@ def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
     changes, with one a copy in memory is read, which is put together in a temporary folder.
     """
     if not path.exists():
-        raise IndexUnavailable(f"There is no index {path}.", "Run memory-tui index, without --read-only.")
+        raise errors.IndexUnavailable(f"There is no index {path}.", "Run memory-tui index, without --read-only.")
     locked = True
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5000)
         version = _version(connection)
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
-        log, locked = path.with_name(path.name + "-wal"), False
+        locked = False
+        log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             connection = _copied(path)
         else:
@@ -671,8 +668,8 @@ def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
     if version < SCHEMA_VERSION:
         connection.close()
         if version == 0:
-            raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
-        raise IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
+            raise errors.IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
+        raise errors.IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
     _tune(connection)
     return connection, locked
 
@@ -690,22 +687,21 @@ def _copied(path: Path) -> apsw.Connection:
             ):
                 backup.step()
     except OSError as error:
-        raise IndexUnavailable(
-            f"The index {path} cannot be read where it lies, nor copied to {tempfile.gettempdir()}: {error.strerror}.",
-            "Free some space, or make its folder writable.",
-        ) from None
+        where = f"where it lies, nor copied to {tempfile.gettempdir()}"
+        message = f"The index {path} cannot be read {where}: {error.strerror}."
+        raise errors.IndexUnavailable(message, "Free some space, or make its folder writable.") from None
     return connection
 
 
-def _sizes(path: Path) -> tuple[int, ...]:
-    """Return size and time of the index and of its log."""
-    numbers: list[int] = []
-    for place in (path, path.with_name(path.name + "-wal")):
+def _sizes(path: Path) -> FileSizes:
+    """Return size and time of the index and of its log, as far as they are there."""
+    sizes: FileSizes = []
+    for file in (path, path.with_name(path.name + "-wal")):
         # A log goes away while it is looked at, when its writer closes.
         with suppress(OSError):
-            status = place.stat()
-            numbers += [status.st_size, status.st_mtime_ns]
-    return tuple(numbers)
+            status = file.stat()
+            sizes.append((status.st_size, status.st_mtime_ns))
+    return sizes
 
 
 def _tune(connection: apsw.Connection) -> None:
@@ -729,7 +725,7 @@ def _version(connection: apsw.Connection) -> int:
     # In one transaction: another process may be making the tables right now, and half of them would look like damage.
     connection.execute("BEGIN")
     try:
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchall()[0][0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").get
         application, version = connection.pragma("application_id"), connection.pragma("user_version")
         pages = connection.pragma("page_count")
     finally:
@@ -759,34 +755,34 @@ def _migrate(connection: apsw.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def damaged(path: Path, what: str = "") -> IndexDamaged:
+def damaged(path: Path, what: str = "") -> errors.IndexDamaged:
     """Return what is to be said of damage in the index at `path`; `what` makes no sense in it."""
     message = f"The index {path} is damaged{f' ({what})' if what else ''}."
-    return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
+    return errors.IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
 
 
-def explained(error: apsw.Error | UnicodeDecodeError, path: Path) -> MemoryTuiError:
+def explained(error: apsw.Error | UnicodeDecodeError, path: Path) -> errors.MemoryTuiError:
     """Return what a person can make of SQLite's `error` on the index at `path`."""
+    step = "Free some space; what is indexed stays usable."
     match error:
         case UnicodeDecodeError():
             return damaged(path, "a text is not UTF-8")
         case apsw.InterruptError():
-            return Cancelled()
+            return errors.Cancelled()
         case apsw.FullError():
             message = f"The disk is full: {path} cannot grow{durable.full(path)}."
-            step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
-            return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
+            return errors.IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
         case apsw.CorruptError() | apsw.NotADBError() | apsw.TooBigError() | apsw.MismatchError():
             return damaged(path)
         case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
             return damaged(path, str(error))
         case apsw.IOError() | apsw.CantOpenError() if durable.room(path) in range(_NO_ROOM):
             message = f"The disk is full: {path} cannot be opened to be written{durable.full(path)}."
-            step = "Free some space; what is indexed stays usable."
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
-            message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
+            message = f"The index {path} cannot be read or written: {error}."
+            step = "Check the file, folder and disk."
         case _:
             message = f"SQLite refused a statement on the index {path}: {error}."
             step = "memory-tui doctor reads the file from end to end, and says whether it is damaged."
-    return IndexUnavailable(message, step)
+    return errors.IndexUnavailable(message, step)

@@ -25,21 +25,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
+from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.events import BatchNews, Event
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
 from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store, is_unit
-from memory_tui.providers.base import (
-    OF_THE_TEXT,
-    Cause,
-    Identity,
-    MediaText,
-    Provider,
-    ProviderFailure,
-    Vectors,
-    state_of,
-)
+from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, MediaText, Provider, ProviderFailure, Vectors
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.retry import PASSING
 from memory_tui.secrets import finder as secret_finder
@@ -90,10 +82,11 @@ def tidy(store: Store) -> None:
     )
 
 
-def _forget(store: Store, table: str, which: str) -> None:
-    if store.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {which})"):
+def _forget(store: Store, table: str, condition: str) -> None:
+    """Delete the rows of a condition, where there are any: a transaction is a generation of the index."""
+    if store.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {condition})"):
         with store.writing():
-            store.query(f"DELETE FROM {table} WHERE {which}")
+            store.query(f"DELETE FROM {table} WHERE {condition}")
 
 
 TeamVectors = Callable[[Identity, Sequence[str]], Mapping[str, bytes]]
@@ -142,10 +135,10 @@ def _of_siblings(siblings: Sequence[Path], columns: str, identity: Identity, has
     """
     sql = f"SELECT {columns} FROM embedding_cache WHERE {_SPACE} AND ? IN (dims, 0) AND {_AMONG}"
     rows: Rows = []
-    for sibling in siblings if hashes else ():
-        if sibling.exists():
-            with closing(Store.open(sibling, read_only=True)) as other:
-                rows += other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
+    for sibling in siblings:
+        if hashes and sibling.exists():
+            with closing(Store.open(sibling, read_only=True)) as store:
+                rows += store.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
     return rows
 
 
@@ -161,11 +154,15 @@ def sendable(
 
     What a person `cleared` holds nothing back, nor what the notes tell to be ids, as in the inbox.
     """
-    if store.meta(_CLEARED) != (mark := secret_finder.exactly(repr(sorted(cleared)))[1] if cleared else None):
+    mark = secret_finder.exactly(repr(sorted(cleared)))[1] if cleared else ""
+    if mark != (store.meta(_CLEARED) or ""):
+        # What was withheld may be cleared by now.
         _forget(store, "withheld", "true")
-        index_write.remember(store, _CLEARED, mark or "")
+        index_write.remember(store, _CLEARED, mark)
     rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
-    fresh = [digest for digest in digests if (digest,) not in set(rows)]
+    withheld = {digest for (digest,) in rows}
+    fresh = [digest for digest in digests if digest not in withheld]
+    # To read all chunks for what the notes tell to be ids takes long: only where something is doubtful.
     known = Known(cleared=cleared)
     doubtful = {digest for digest in fresh if held_back(texts[digest], known)}
     if doubtful:
@@ -182,20 +179,14 @@ BATCH = 64
 
 
 class Embedder:
-    """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
+    """Finds or makes vectors in the space of `identity`, until `stop`, which raises Cancelled.
 
     A provider that fails is not asked again, but for a call that is under way; `error` says why. A text that it does
-    not take is passed over, and remembered. Media files are read below `media_roots`.
+    not take is passed over, and remembered. Media files are read below `roots`.
     """
 
     def __init__(
-        self,
-        store: Store,
-        identity: Identity,
-        provider: Provider | None,
-        check: Callable[[], None],
-        mode: EmbeddingMode = HERE,
-        media_roots: Roots | None = None,
+        self, store: Store, identity: Identity, provider: Provider | None, stop: Stop, mode: EmbeddingMode, roots: Roots
     ) -> None:
         self.embedded = 0
         """Texts that the provider made vectors of."""
@@ -204,21 +195,20 @@ class Embedder:
         self.unshared = ""
         """Why a sibling could not be read."""
         self.error = ""
-        self._store = store
-        self._identity = identity
         self.provider = provider
         """Who makes vectors; None without one, and once it has failed."""
-        self._check = check
-        self._mode = mode
-        self._roots = media_roots if media_roots is not None and media_roots.media is not None else None
+        self._store, self._identity, self._stop, self._mode, self._roots = store, identity, stop, mode, roots
         if provider is not None and not mode.withheld:
             _forget(store, "withheld", "true")
 
     def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
         """Return the embedding ids of those `texts` that have a vector here, in a sibling, or in a shared index."""
-        cached = self._store.cached(self._identity, list(texts)) if self._identity.dims else {}
+        dims = self._identity.dims
+        if not dims:
+            return {}
+        cached = self._store.cached(self._identity, list(texts))
         lacking = [digest for digest in texts if digest not in cached]
-        if not lacking or not self._identity.dims or self.unshared:
+        if not lacking or self.unshared:
             return cached
         try:
             rows = _of_siblings(self._mode.siblings, "hash, embedding", self._identity, lacking)
@@ -230,29 +220,30 @@ class Embedder:
             self.unshared = f"No vectors were taken from other indexes of these notes: {error.message}"
             return cached
         # One that is none would spoil the index, whoever made it.
-        dims = self._identity.dims
         vectors = {digest: np.frombuffer(data, np.float32) for digest, data in rows if is_unit(data, dims)}
         self.shared += len(vectors)
-        return cached | (index_write.add_embeddings(self._store, self._identity, vectors) if vectors else {})
+        return cached | index_write.add_embeddings(self._store, self._identity, vectors)
 
     def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], Set[str]]:
         """Return the embedding ids of `texts` by hash, and which of them the provider made now.
 
         Some are missing when they are withheld, when it must not be asked, and when it fails.
         """
-        cached, fresh = self.cached(texts), dict[str, int]()
+        cached = self.cached(texts)
+        fresh: dict[str, int] = {}
         lacking = iter(self.lacking(texts, cached) if ask else ())
         while self.provider and (batch := list(islice(lacking, self._mode.texts))):
-            self._check()
+            self._stop.check()
             fresh |= self._take(batch, texts)
         return cached | fresh, fresh.keys()
 
     def lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
         """List whose vector the provider may be asked for; what is withheld is noted, what it refused left out."""
-        lacking = [digest for digest in texts if digest not in cached] if self.provider else []
-        if lacking:
-            refused = known_rejected(self._store, self._identity, lacking)
-            lacking = [digest for digest in lacking if digest not in refused]
+        lacking = [digest for digest in texts if digest not in cached]
+        if not self.provider or not lacking:
+            return []
+        rejected = known_rejected(self._store, self._identity, lacking)
+        lacking = [digest for digest in lacking if digest not in rejected]
         return sendable(self._store, texts, lacking, self._mode.cleared) if self._mode.withheld else lacking
 
     def _take(self, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
@@ -260,57 +251,62 @@ class Embedder:
         finished before.
         """
         assert self.provider is not None
-        inputs, ids = [texts[digest] for digest in batch], dict[str, int]()
-        if (media := self._roots) is not None:
-            labels = zip(inputs, batch, strict=True)
-            inputs = [_media_text(media, path, *each) if (path := path_in(*each)) else each[0] for each in labels]
+        inputs = [texts[digest] for digest in batch]
+        if self._roots.media is not None:
+            inputs = [self._media_or_text(text, digest) for text, digest in zip(inputs, batch, strict=True)]
         try:
             return self._add(batch, self.provider.embed(inputs, "document"))
         except ProviderError as failure:
             self.error = failure.message
+            ids: dict[str, int] = {}
+            # Vectors by their place in the batch.
             done = failure.done if isinstance(failure, ProviderFailure) else {}
             with suppress(ProviderError):
                 if places := sorted(done):
                     vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
                     ids = self._add([batch[place] for place in places], vectors)
-            if state_of(failure) not in OF_THE_TEXT:
+            if not isinstance(failure, ProviderFailure) or failure.state not in OF_THE_TEXT:
                 self.provider = None
             elif len(batch) == 1 and not ids:
                 remember_rejected(self._store, self._identity, batch[0], failure.message)
             else:
-                # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
+                # It was refused as a whole, or in part: asked for one by one, the texts that are to blame show.
                 for digest in batch:
                     if digest not in ids and self.provider is not None:
                         ids |= self._take([digest], texts)
             return ids
 
+    def _media_or_text(self, text: str, digest: str) -> str:
+        """Return a text as it is, or the media file that it labels, which is read at the last moment.
+
+        That has to be the file that `digest` is of.
+        """
+        path = path_in(text, digest)
+        if not path:
+            return text
+
+        def load() -> tuple[str, bytes]:
+            try:
+                read = roots.read(roots.located(self._roots, path))
+            except MemoryTuiError as error:
+                raise ProviderFailure(Cause.NO_VECTOR, error.message) from None
+            if not isinstance(read, MediaDocument) or read.hash != digest:
+                raise ProviderFailure(Cause.NO_VECTOR, f"{path} has changed since it was indexed.")
+            return read.mime, read.data
+
+        media = self._roots.media
+        return MediaText(text, media.most_bytes if media else 0, load)
+
     def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
         """Store the vectors. Raises ProviderError for an answer that must not be stored."""
-        identity, shape = self._identity, (len(digests), self._identity.dims)
-        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != shape:
-            raise ProviderError(
-                f"{identity.provider} answered with vectors of another shape than {shape[0]} x {shape[1]}.",
-                "Check the model's name and dimensions.",
-            )
+        name, dims = self._identity.provider, self._identity.dims
+        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (len(digests), dims):
+            message = f"{name} answered with vectors of another shape than {len(digests)} x {dims}."
+            raise ProviderError(message, "Check the model's name and dimensions.")
         if not np.isfinite(vectors).all():
-            raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")
+            raise ProviderError(f"{name} answered with vectors that hold no numbers.", "Check the model.")
         self.embedded += len(digests)
         return index_write.add_embeddings(self._store, self._identity, dict(zip(digests, vectors, strict=True)))
-
-
-def _media_text(media_roots: Roots, path: str, label: str, digest: str) -> MediaText:
-    """Return what is sent of the media file at `path`, read at the last moment; it has to be what `digest` is of."""
-
-    def load() -> tuple[str, bytes]:
-        try:
-            read = roots.read(roots.located(media_roots, path))
-        except MemoryTuiError as error:
-            raise ProviderFailure(Cause.NO_VECTOR, error.message) from None
-        if not isinstance(read, MediaDocument) or read.hash != digest:
-            raise ProviderFailure(Cause.NO_VECTOR, f"{path} has changed since it was indexed.")
-        return read.mime, read.data
-
-    return MediaText(label, media_roots.media.most_bytes if media_roots.media else 0, load)
 
 
 # --- batch jobs ------------------------------------------------------------------------------------------------------
@@ -319,7 +315,8 @@ MOST_TEXTS, MOST_FAILURES = 5_000, 2
 """The most texts of a file, whose vectors stand in memory when they come; so many failures in a row have texts sent
 directly.
 """
-_LONGEST_PAUSE, _PATIENCE = 60.0, 1 / 20
+_LONGEST_PAUSE, _PAUSE_SHARE = 60.0, 1 / 20
+"""Seconds between two looks at a job: a share of its age, and at most so many."""
 Stage = Literal["submitted", "done", "failed"]
 
 
@@ -367,20 +364,22 @@ class BatchJobs:
 
     def step(self, store: Store, identity: Identity, mode: EmbeddingMode) -> bool:
         """Do the next step of the job; return whether many texts wait for the next one. Raises Cancelled."""
-        service, self.due, self.embedded, again = self._chain.batches(), None, 0, False
+        service = self._chain.batches()
+        self.due, self.embedded = None, 0
         if service is None or service.space != identity.space:
             return False
-        if not self.idle:
+        goes_on = not self.idle
+        if goes_on:
             try:
                 self._advance(store, service, identity, mode)
-                again = True
             except ProviderFailure as failure:
-                again = self._failed(store, service, identity, failure)
-        job, texts = open_job(store, identity), self._texts(store, service, identity, mode)
+                goes_on = self._failed(store, service, identity, failure)
+        job = open_job(store, identity)
+        texts = self._texts(store, service, identity, mode)
         self.waiting = len(store.waiting(identity)) + len(texts)
-        if again and self.waiting:
+        if goes_on and self.waiting:
             age = service.settings.clock.now() - job.submitted_at if job and job.remote_id else 0.0
-            self.pause = max(service.jobs.poll_seconds, min(age * _PATIENCE, _LONGEST_PAUSE))
+            self.pause = max(service.jobs.poll_seconds, min(age * _PAUSE_SHARE, _LONGEST_PAUSE))
             self.due = time.monotonic() + self.pause
         return bool(texts)
 
@@ -395,23 +394,25 @@ class BatchJobs:
             f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)",
             identity.space,
         )
-        passed = self._direct | known_rejected(store, identity, [digest for digest, _ in rows])
-        texts: dict[str, str] = dict([row for row in rows if row[1].strip() and row[0] not in passed][:MOST_TEXTS])
-        send = sendable(store, texts, list(texts), mode.cleared) if mode.withheld else list(texts)
-        return {digest: texts[digest] for digest in send} if len(send) >= service.jobs.least else {}
+        passed_over = self._direct | known_rejected(store, identity, [digest for digest, _ in rows])
+        fitting = [(digest, text) for digest, text in rows if text.strip() and digest not in passed_over]
+        texts: dict[str, str] = dict(fitting[:MOST_TEXTS])
+        if mode.withheld:
+            texts = {digest: texts[digest] for digest in sendable(store, texts, list(texts), mode.cleared)}
+        return texts if len(texts) >= service.jobs.least else {}
 
     def _advance(self, store: Store, service: BatchService, identity: Identity, mode: EmbeddingMode) -> None:
         """Look at the job that runs; where none does, have one made. Raises ProviderFailure, Cancelled."""
-        job, remote_id = open_job(store, identity), ""
+        job = open_job(store, identity)
         if job is not None and job.remote_id:
             if not self._has_ended(store, service, identity, job):
                 return
             job = None
-        elif job is not None:
-            # What an earlier process sent may have become a job.
-            remote_id = service.find(job.file_id)
+        # What an earlier process sent may have become a job.
+        remote_id = service.find(job.file_id) if job is not None else ""
         if job is None:
-            if not (texts := self._texts(store, service, identity, mode)):
+            texts = self._texts(store, service, identity, mode)
+            if not texts:
                 return
             job = _begin(store, identity, service.upload(list(texts.items())), texts)
         remote_id = remote_id or service.create(job.file_id)
@@ -422,40 +423,46 @@ class BatchJobs:
 
     def _has_ended(self, store: Store, service: BatchService, identity: Identity, job: Job) -> bool:
         """Look at a job; give up one that is late, and store what one brought that has ended, which is told."""
-        status, sent = service.status(job.remote_id), store.waiting(identity)
-        vectors, errors, why = dict[str, Vectors](), dict[str, str](), status.why
-        if status.phase != "running":
-            # Others than were sent are not believed.
-            brought, errors = service.fetch(status, identity.dims)
-            vectors = {digest: vector for digest, vector in brought.items() if digest in sent}
-        elif not _is_late(service, job):
+        status = service.status(job.remote_id)
+        sent = store.waiting(identity)
+        vectors: dict[str, Vectors] = {}
+        why = status.why
+        if status.phase == "running" and not _is_late(service, job):
             return False
-        else:
+        if status.phase == "running":
             service.cancel(job.remote_id)
             why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
-        ids = index_write.add_embeddings(store, identity, vectors) if vectors else {}
+        else:
+            brought, errors = service.fetch(status, identity.dims)
+            why = why or next(iter(errors.values()), "")
+            # Others than were sent are not believed.
+            vectors = {digest: vector for digest, vector in brought.items() if digest in sent}
+        ids = index_write.add_embeddings(store, identity, vectors)
         rows = store.query("SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
-        index_write.attach(store, {row: ids[digest] for row, digest in rows if digest in ids})
+        index_write.attach(store, {rowid: ids[digest] for rowid, digest in rows if digest in ids})
         self._drop(store, job)
-        self._direct |= sent - vectors.keys()
-        self.embedded, left = len(vectors), len(sent) - len(vectors)
-        well = status.phase == "completed" and bool(vectors)
-        self._failures = 0 if well else self._failures + 1
-        stay = service.discard((job.file_id, *status.files))
-        rest = f"{left:,} texts came back without a vector and are sent directly" if left else ""
-        why = why or next(iter(errors.values()), "" if well else f"the job ended as {status.phase}")
-        words = "; ".join(filter(None, (rest, why, stay)))
-        self._news(job.remote_id, "done" if well else "failed", len(vectors), len(sent), words)
+        lacking = sent - vectors.keys()
+        self._direct |= lacking
+        self.embedded = len(vectors)
+        succeeded = status.phase == "completed" and bool(vectors)
+        self._failures = 0 if succeeded else self._failures + 1
+        if not succeeded:
+            why = why or f"the job ended as {status.phase}"
+        rest = f"{len(lacking):,} texts came back without a vector and are sent directly" if lacking else ""
+        remains = service.discard((job.file_id, *status.files))
+        detail = "; ".join(filter(None, (rest, why, remains)))
+        self._news(job.remote_id, "done" if succeeded else "failed", len(vectors), len(sent), detail)
         return True
 
     def _failed(self, store: Store, service: BatchService, identity: Identity, failure: ProviderFailure) -> bool:
         """Tell a failure, and give up where that is right; return whether the next sync should try again."""
-        job, passes, detail = open_job(store, identity), failure.state in PASSING, failure.message
+        job = open_job(store, identity)
+        passes = failure.state in PASSING
         runs = job is not None and bool(job.remote_id)
         lost = failure.state is Cause.UNKNOWN_MODEL or (job is not None and passes and _is_late(service, job))
         if runs and not lost:
             if not passes:
-                detail = f"{detail} {failure.next_step} The job goes on and is remembered."
+                detail = f"{failure.message} {failure.next_step} The job goes on and is remembered."
                 self._news("", "failed", 0, self.waiting, detail)
             return passes
         # A server without batch service is asked once.
@@ -464,10 +471,11 @@ class BatchJobs:
             self._direct |= store.waiting(identity)
             self._drop(store, job)
             service.discard([job.file_id])
-        self._news("", "failed", 0, self.waiting, detail)
+        self._news("", "failed", 0, self.waiting, failure.message)
         return True
 
     def _drop(self, store: Store, job: Job) -> None:
+        """Forget a job, and that texts wait for it."""
         with store.writing():
             store.query("DELETE FROM batch_texts WHERE job = ?", (job.id,))
             store.query("DELETE FROM batch_jobs WHERE id = ?", (job.id,))
@@ -495,4 +503,5 @@ def _begin(store: Store, identity: Identity, file_id: str, hashes: Iterable[str]
 
 
 def _is_late(service: BatchService, job: Job) -> bool:
+    """Say whether a job takes longer than is waited for."""
     return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds

@@ -13,7 +13,6 @@ import errno
 import hashlib
 import json
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,11 +21,11 @@ from typing import Self
 import apsw
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
+from memory_tui.formatting import plural
 from memory_tui.index.database import RECIPE, SIDES, Recipe, explained, full_text_tables, is_private, kind, rebuild_of
 from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
@@ -41,24 +40,23 @@ LONGEST = 200
 """Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
 
 
-def headings_of(text: str) -> Callable[[int], tuple[str, ...]]:
-    """Return what tells the nearest heading of each level above a line (1-based), outermost first, and of a table the
-    row that names its columns.
+def headings_above(text: str) -> list[tuple[str, ...]]:
+    """Return by the number of a line what stands above it: the nearest heading of each level, outermost first, and in
+    a table the row that names its columns. There is no line 0.
     """
-    heads, trails, levels = list[int](), list[tuple[str, ...]](), dict[int, str]()
-    for line, level, title in headings(text):
-        if title:
-            levels = {above: name for above, name in levels.items() if above < level} | {level: title[:LONGEST]}
-            heads.append(line)
-            trails.append(tuple(levels.values()))
     lines = text.split("\n")
-    spans = ((first, last, lines[first - 1].strip()) for first, last in together(text))
-    tables = [(first, last, row[:LONGEST]) for first, last, row in spans if row.startswith("|")]
-
-    def above(line: int) -> tuple[str, ...]:
-        at = bisect_left(heads, line)
-        return (*(trails[at - 1] if at else ()), *(row for first, last, row in tables if first < line <= last))
-
+    titles = {line: (level, title[:LONGEST]) for line, level, title in headings(text) if title}
+    levels: dict[int, str] = {}
+    above: list[tuple[str, ...]] = [()]
+    for number in range(1, len(lines) + 1):
+        above.append(tuple(levels.values()))
+        if number in titles:
+            level, title = titles[number]
+            levels = {outer: name for outer, name in levels.items() if outer < level} | {level: title}
+    for first, last in together(text):
+        row = lines[first - 1].strip()[:LONGEST]
+        for number in range(first + 1, last + 1) if row.startswith("|") else ():
+            above[number] += (row,)
     return above
 
 
@@ -73,23 +71,24 @@ def cut(
         pieces = [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
     else:
         # Only notes have annotations and entries, and those of a transcript would be somebody's words.
-        plain, sizes = source == transcripts.SOURCE, (recipe.chunk_tokens, recipe.chunk_overlap)
+        plain = source == transcripts.SOURCE
+        sizes = recipe.chunk_tokens, recipe.chunk_overlap
         pieces = chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain, check=check)
     check()
-    # A transcript has other lines than its file.
+    # A transcript has other lines than its file, and no headings.
     lines = read.lines if isinstance(read, Transcript) else None
-    headings_above = headings_of(read.text if lines is None else "")
-    seen: dict[str, int] = {}
+    above = headings_above(read.text) if lines is None else []
+    occurrences: dict[str, int] = {}
     chunks = []
     for chunk, marks in pieces:
         check()
         piece = chunk
         if lines is not None:
             piece = chunk._replace(start_line=lines[chunk.start_line - 1], end_line=lines[chunk.end_line - 1])
+        headings = above[chunk.start_line] if lines is None else ()
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
-        occurrence = seen[identifier] = seen.get(identifier, -1) + 1
-        above = words_above(read.path, headings_above(piece.start_line))
-        chunks.append(NewChunk.of(identifier, occurrence, piece, above, marks))
+        occurrence = occurrences[identifier] = occurrences.get(identifier, -1) + 1
+        chunks.append(NewChunk.of(identifier, occurrence, piece, words_above(read.path, headings), marks))
     title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
 
@@ -100,14 +99,11 @@ def remarks(read: Document) -> str:
         return "it looks like UTF-16, so its words match no question; save it as UTF-8"
     remarks = []
     if read.replaced:
-        pieces = "1 byte sequence is" if read.replaced == 1 else f"{read.replaced:,} byte sequences are"
-        remarks.append(f"{pieces} not UTF-8, so words with them match no question")
+        sequences = f"{plural(read.replaced, 'byte sequence')} {'is' if read.replaced == 1 else 'are'}"
+        remarks.append(f"{sequences} not UTF-8, so words with them match no question")
     if isinstance(read, Transcript) and read.skipped:
-        remarks.append(
-            "1 line is not JSON and was skipped"
-            if read.skipped == 1
-            else f"{read.skipped:,} lines are not JSON and were skipped"
-        )
+        verbs = ("is", "was") if read.skipped == 1 else ("are", "were")
+        remarks.append(f"{plural(read.skipped, 'line')} {verbs[0]} not JSON and {verbs[1]} skipped")
     if read.nul:
         remarks.append("it holds NUL characters, which part words")
     return "; ".join(remarks)
@@ -138,7 +134,7 @@ class NewChunk(Struct, frozen=True):
         place = piece.start_line, piece.end_line, piece.hash, piece.text
         words = " ".join(piece.text.split()).encode("utf-8", "replace")
         passage = int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
-        return cls(chunk_id, occurrence, *place, passage, above, body, annotations)
+        return cls(chunk_id, occurrence, *place, passage=passage, above=above, body=body, annotations=annotations)
 
 
 class NewFile(Struct, frozen=True):
@@ -165,10 +161,11 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing():
         _drop_chunks(store, [row.id for file in files if (row := store.file(file.path, file.workspace))])
-        last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rows, bodies, annotations, rowid = [], [], [], last
+        last_rowid = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
+        rowid = last_rowid
+        rows, bodies, annotations = [], [], []
         for file in files:
-            values = astuple(file)
+            distinct = sum(not chunk.occurrence for chunk in file.chunks)
             file_id = store.value(
                 "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, "
                 "workspace, first_seq) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?, ?) "
@@ -176,12 +173,17 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
                 "source = excluded.source, hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, "
                 "state = 'ok', detail = excluded.detail, indexed_at = excluded.indexed_at, title = excluded.title, "
                 "dated = excluded.dated, chunks = excluded.chunks RETURNING id",
-                (*values[:9], sum(not chunk.occurrence for chunk in file.chunks), *values[10:]),
+                (
+                    *(file.path, file.source, file.hash, file.mtime_ns, file.size, file.detail, file.indexed_at),
+                    *(file.title, file.dated, distinct, file.workspace, file.first_seq),
+                ),
             )
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
                 vector = None if chunk.occurrence else embeddings.get(chunk.hash)
-                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:8]))
+                place = chunk.chunk_id, chunk.occurrence, chunk.start_line, chunk.end_line
+                texts = chunk.hash, chunk.text, chunk.passage, chunk.above
+                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *place, *texts))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
                 if chunk.annotations != NOTHING_SAID:
@@ -192,9 +194,9 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
-        store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
+        store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last_rowid,))
         store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
-        _put_vec0(store, "c.id > ?", (last,))
+        _put_vec0(store, "c.id > ?", (last_rowid,))
 
 
 def remove_files(store: Store, files: Sequence[IndexedNote]) -> None:
@@ -261,6 +263,8 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
 
 def add_embeddings(store: Store, identity: Identity, vectors: Mapping[str, Vectors]) -> dict[str, int]:
     """Keep `vectors` of texts by hash; returns their embedding ids. Stops nobody if killed right after."""
+    if not vectors:
+        return {}
     now = time.time()
     with store.writing():
         ids = store.many(
@@ -283,7 +287,7 @@ def attach(store: Store, embeddings: Mapping[int, int]) -> None:
 
 def attach_windows(store: Store, embeddings: Mapping[str, Sequence[int]]) -> None:
     """Give the windows of chunks (by the hash of their text) the vectors with these embedding ids."""
-    rows = [(digest, at, vector) for digest, vectors in embeddings.items() for at, vector in enumerate(vectors)]
+    rows = [(digest, place, vector) for digest, vectors in embeddings.items() for place, vector in enumerate(vectors)]
     with store.writing():
         store.many("INSERT OR REPLACE INTO windows VALUES (?, ?, ?)", rows)
 
@@ -316,12 +320,15 @@ def prepare_vec0(store: Store, dims: int) -> None:
             _put_vec0(store, "true", ())
 
 
-def _put_vec0(store: Store, which: str, values: Sequence[int | str]) -> None:
-    """Insert the vectors of chunks into vec0, without those that are all zeros: they have no distance."""
+def _put_vec0(store: Store, condition: str, values: Sequence[int | str]) -> None:
+    """Insert the vectors of the chunks (`c`) of a condition into vec0, where that is used.
+
+    Not those that are all zeros: they have no distance.
+    """
     if store.finds_nearest():
         store.query(
             "INSERT INTO chunks_vec(rowid, embedding) SELECT c.id, e.embedding FROM chunks c "
-            f"JOIN embedding_cache e ON e.id = c.embedding_id WHERE {which} AND c.occurrence = 0 "
+            f"JOIN embedding_cache e ON e.id = c.embedding_id WHERE {condition} AND c.occurrence = 0 "
             "AND e.dims = (SELECT value FROM meta WHERE key = 'vec0_dims') "
             "AND e.embedding <> zeroblob(length(e.embedding))",
             values,
@@ -347,7 +354,8 @@ def prune(store: Store, most: int) -> None:
     """
     used = "(SELECT count(*) FROM chunks) - (SELECT count(*) FROM windows)"
     surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {used}")
-    if surplus > most or (not most and store.value(f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})")):
+    any_orphan = f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"
+    if surplus > most or (most == 0 and store.value(any_orphan)):
         with store.writing():
             store.query(
                 f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
@@ -408,11 +416,8 @@ def _carry_vectors(beside: Store, stop: Stop) -> None:
 
 def rebuild_waits(store: Store, recipe: Recipe) -> bool:
     """Say whether a rebuild after `recipe` was begun and not finished."""
-    path = rebuild_of(store.path)
-    if not path.exists():
-        return False
     try:
-        with closing(Store.open(path, read_only=True)) as beside:
+        with closing(Store.open(rebuild_of(store.path), read_only=True)) as beside:
             return beside.recipe() == recipe and beside.meta(_BESIDE) == store.meta("uuid")
     except IndexUnavailable:
         return False
@@ -439,9 +444,8 @@ def publish_rebuild(store: Store, beside: Store, stop: Stop) -> bool:
     if flaws := beside.problems():
         beside.close()
         discard_rebuild(store.path)
-        raise IndexUnavailable(
-            f"The new index is not whole ({flaws[0]}); the old one stays.", "It is made again with the next sync."
-        )
+        message = f"The new index is not whole ({flaws[0]}); the old one stays."
+        raise IndexUnavailable(message, "It is made again with the next sync.")
     with _attached(beside, store), beside.writing():
         # With its jobs, because what was sent away is paid for.
         beside.query("INSERT OR REPLACE INTO batch_jobs SELECT * FROM old.batch_jobs")
@@ -469,14 +473,12 @@ def discard_rebuild(index: Path) -> None:
                 durable.remove_file(part)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                raise IndexUnavailable(
-                    f"{part} cannot be removed: {error.strerror}.", "Remove it yourself; it is a half-made index."
-                ) from None
+                message = f"{part} cannot be removed: {error.strerror}."
+                raise IndexUnavailable(message, "Remove it yourself; it is a half-made index.") from None
 
 
 def _copy(source: Path, store: Store, stop: Stop) -> bool:
     """Copy all pages of `source` over those of `store`, in one transaction that is rolled back when stopped."""
-    done = False
     try:
         with (
             closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as new,

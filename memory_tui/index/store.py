@@ -9,8 +9,8 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
@@ -141,22 +141,22 @@ class ChunkPage(Struct, frozen=True):
         Raises ValueError, TypeError, OverflowError for rows that make no sense.
         """
         rowids, notes, first, last, passages, chunk_ids, embedded, blobs = zip(*rows, strict=True) if rows else [()] * 8
-        if not all(1 <= start <= other for start, other in zip(first, last, strict=True)):
+        if not all(1 <= start <= end for start, end in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
-        marks = np.array(embedded, np.bool_)
+        has_embedding = np.array(embedded, np.bool_)
         if dims:
-            vectors, pointing = unit_rows(blobs, dims)
+            vectors, has_direction = unit_rows(blobs, dims)
         else:
             vectors = np.empty((len(rows), 0), np.float32)
-            pointing = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
+            has_direction = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
         return cls(
             rowids=np.array(rowids, np.int64),
             notes=np.array(notes, np.int64),
             lines=np.array([first, last], np.int32),
             passages=np.array(passages, np.int64),
             chunk_ids=chunk_ids,
-            embedded=marks,
-            has_vector=marks & pointing,
+            embedded=has_embedding,
+            has_vector=has_embedding & has_direction,
             vectors=vectors,
         )
 
@@ -243,7 +243,9 @@ class FullText:
 
     def __init__(self, index: Database) -> None:
         self._index = index
-        self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
+        self._counted: int | None = None
+        """The generation of the index that `_counts` are of."""
+        self._counts: dict[tuple[Form, str], int] = {}
 
     def cut(self) -> str:
         """Say how OpenClaw's full-text table cuts words: unicode61 or trigram."""
@@ -270,8 +272,8 @@ class FullText:
             if isinstance(error, apsw.SQLError) and not isinstance(failure, IndexDamaged):
                 failure = QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.")
             raise failure from None
-        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
-        return Matches(both[:, 0].astype(np.int64), both[:, 1].copy())
+        rowids, bm25 = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2).T
+        return Matches(rowids.astype(np.int64), bm25.copy())
 
     def _look_at_tokens(self, table: str) -> None:
         """Make the table of the tokens of a full-text table, once a connection."""
@@ -282,23 +284,25 @@ class FullText:
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""
         generation = self._index.meta("generation")
-        if self._frequencies[0] != generation:
-            self._frequencies = generation, {}
-        counts, table = self._frequencies[1], _TABLES[form]
+        if generation != self._counted:
+            self._counted, self._counts = generation, {}
+        counts = self._counts
         fresh = [word for word in words if (form, word) not in counts]
-        into_words = form == "stemmed" or (bool(fresh) and self.cut() == "unicode61")
         if fresh:
+            table = _TABLES[form]
+            cuts_words = form == "stemmed" or self.cut() == "unicode61"
+            longest = None if cuts_words else _MOST_TRIGRAMS
             self._look_at_tokens(table)
-        for word in fresh:
-            token = _token(word, form) if into_words else None
-            if token is not None:
-                # Half the time of counting matches.
-                sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
-                counts[form, word] = self._index.value(sql, (token,)) or 0
-            else:
-                sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                expression = or_query([word.replace("\0", " ")[: None if into_words else _MOST_TRIGRAMS]])
-                counts[form, word] = self._index.value(sql, (expression,))
+            for word in fresh:
+                token = _token(word, form) if cuts_words else None
+                if token is not None:
+                    # Half the time of counting matches.
+                    sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
+                    counts[form, word] = self._index.value(sql, (token,)) or 0
+                else:
+                    sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
+                    expression = or_query([word.replace("\0", " ")[:longest]])
+                    counts[form, word] = self._index.value(sql, (expression,))
         return [counts[form, word] for word in words]
 
     def vocabulary(self) -> dict[str, int]:
@@ -313,8 +317,8 @@ class FullText:
 
         OpenClaw 2026.4.15 looks so for very short terms.
         """
-        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term[:_MOST_LIKE]) + "%"
-        rows = self._index.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (pattern,))
+        escaped = "".join(f"\\{character}" if character in "\\%_" else character for character in term[:_MOST_LIKE])
+        rows = self._index.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (f"%{escaped}%",))
         return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
 
     def originals(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
@@ -387,26 +391,17 @@ OPEN_JOB = "FROM batch_jobs WHERE provider = ? AND model = ? AND provider_key = 
 """The job of a space, the oldest where an earlier version left several; takes provider, model and key."""
 
 
+_LOST = "embedding_id NOT IN (SELECT id FROM embedding_cache)"
+_CHUNKS = "(SELECT count(*) FROM chunks WHERE occurrence = 0)"
+_SUM = "(SELECT coalesce(sum(chunks), 0) FROM files)"
 _WRONG = (
     ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
-    (
-        "{} chunks more or less than its files say",
-        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT coalesce(sum(chunks), 0) FROM files))",
-    ),
-    (
-        "{} chunks whose vector is lost",
-        "SELECT count(*) FROM chunks WHERE embedding_id > 0 AND embedding_id NOT IN (SELECT id FROM embedding_cache)",
-    ),
-    (
-        "{} windows whose vector is lost",
-        "SELECT count(*) FROM windows WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)",
-    ),
+    ("{} chunks more or less than its files say", f"SELECT abs({_CHUNKS} - {_SUM})"),
+    ("{} chunks whose vector is lost", f"SELECT count(*) FROM chunks WHERE embedding_id > 0 AND {_LOST}"),
+    ("{} windows whose vector is lost", f"SELECT count(*) FROM windows WHERE {_LOST}"),
     ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
     ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
-    (
-        "words of {} chunks too many or too few",
-        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
-    ),
+    ("words of {} chunks too many or too few", f"SELECT abs({_CHUNKS} - (SELECT count(*) FROM chunks_words_docsize))"),
 )
 """What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
 _WRONG_VEC0 = (
@@ -475,40 +470,45 @@ class Store(Database):
 
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
-        sources = self.query("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
-        lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
-        chunks = sum(row[2] for row in sources)
+        rows = self.query("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
+        by_source = {source: (files, chunks) for source, files, chunks in rows}
+        chunks = sum(chunks for _, chunks in by_source.values())
         # By the covering index alone: vectors of one model are equally long.
         models = self.query("SELECT provider, model, provider_key, count(*) FROM embedding_cache GROUP BY 1, 2, 3")
         dims = "SELECT dims FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? LIMIT 1"
         cached = [(count, int(self.value(dims, model))) for *model, count in models]
         return Counts(
-            files=sum(row[1] for row in sources),
+            files=sum(files for files, _ in by_source.values()),
             chunks=chunks,
-            embedded=chunks - lacking,
+            embedded=chunks - self.lacking(),
             cached=sum(count for count, _ in cached),
             cached_bytes=sum(4 * count * length for count, length in cached),
-            by_source={source: (files, count) for source, files, count in sources},
+            by_source=by_source,
         )
 
     def problems(self) -> list[str]:
         """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
         self.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
-        self.connection.create_scalar_function("is_unit", is_unit, 2)
+        self.connection.create_scalar_function("is_unit", lambda *row: is_unit(row[0], row[1]), 2)
         try:
-            if lines := [str(row[0]) for row in self.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
+            lines = [str(line) for (line,) in self.query("PRAGMA integrity_check(5)")]
+            if lines != ["ok"]:
                 return lines
-            checks = [*_WRONG, _WRONG_VEC0] if self.finds_nearest() else _WRONG
-            return next(([sentence.format(count)] for sentence, sql in checks if (count := self.value(sql))), [])
+            for sentence, sql in [*_WRONG, _WRONG_VEC0] if self.finds_nearest() else _WRONG:
+                if count := self.value(sql):
+                    return [sentence.format(count)]
         except IndexUnavailable as error:
             return [error.message]
+        return []
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
     def indexed(self) -> NoteRows:
         """Return the row of every note by path; read anew after each change."""
         with self.snapshot(), self.making_sense():
-            key = self.uuid(), self.generation(), self._writing and id(self)
+            # What is half written is of this connection alone.
+            connection = id(self) if self._writing else 0
+            key = self.uuid(), self.generation(), connection
             if (rows := _ROWS.get(key)) is None:
                 rows = NoteRows((note.shown, note) for note in map(IndexedNote._make, self.query(FILE)))
             self._rows = _ROWS[key] = rows
@@ -651,13 +651,9 @@ class Store(Database):
         """Read the vectors of chunks as float32 (len(rowids), dims), zeros without a vector."""
         numbers = [int(rowid) for rowid in rowids]
         identity = self.identity()
-        blobs: dict[int, bytes] = dict(
-            self.query(
-                f"SELECT c.id, e.embedding FROM chunks c {self._joined()} "
-                "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
-                (json.dumps(numbers),),
-            )
-        )
+        some = "c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT c.id, e.embedding FROM chunks c {self._joined()} WHERE {some}"
+        blobs: dict[int, bytes] = dict(self.query(sql, (json.dumps(numbers),)))
         with self.making_sense():
             return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
 
@@ -675,10 +671,11 @@ class Store(Database):
             "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
             (query.astype(np.float32).tobytes(), min(count + 1, MAX_NEIGHBOURS)),
         )
-        if count >= MAX_NEIGHBOURS <= len(rows):
+        if count >= MAX_NEIGHBOURS and len(rows) >= MAX_NEIGHBOURS:
             return None
+        distances = [distance for _, distance in rows]
         # Which of equals are the nearest is decided by their order in the index, which vec0 does not keep.
-        if len(rows) > count > 0 and rows[count][1] - rows[count - 1][1] < _TIE:
+        if len(rows) > count > 0 and distances[count] - distances[count - 1] < _TIE:
             return None
         return np.array([rowid for rowid, _ in rows[:count]], np.int64)
 
@@ -711,10 +708,11 @@ class Store(Database):
 
         With `unclaimed` only those that wait for no batch job for vectors of that space.
         """
-        free, space = ("true", ()) if unclaimed is None else (UNCLAIMED, unclaimed.space)
+        condition = f"AND {UNCLAIMED}" if unclaimed else ""
+        space = unclaimed.space if unclaimed else ()
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
-            f"AND {free} ORDER BY id LIMIT ?",
+            f"{condition} ORDER BY id LIMIT ?",
             (after, *space, count),
         )
 
@@ -755,13 +753,15 @@ class Store(Database):
 
         Where that has no dimensions yet, vectors of any length count.
         """
-        return dict(
-            self.query(
-                "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
-                "AND hash IN (SELECT value FROM json_each(?)) AND ? IN (dims, 0)",
-                (*identity.space, json.dumps(list(hashes)), identity.dims),
-            )
+        sql = (
+            "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
+            "AND hash IN (SELECT value FROM json_each(?)) AND ? IN (dims, 0)"
         )
+        return dict(self.query(sql, (*identity.space, json.dumps(list(hashes)), identity.dims)))
+
+
+StoreReader = Callable[[], AbstractContextManager[Store]]
+"""Opens an index to read it, or an empty one while there is none."""
 
 
 def holds(text: str, digest: str) -> bool:
@@ -769,9 +769,8 @@ def holds(text: str, digest: str) -> bool:
     return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 
-def is_unit(*row: object) -> bool:
+def is_unit(vector: object, dims: object) -> bool:
     """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
-    vector, dims = row
     if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
         return False
     with suppress(ValueError):

@@ -8,10 +8,8 @@ was made otherwise than is wanted now, another one is made beside it; the old on
 from __future__ import annotations
 
 import json
-
-# Paths are strings, as in `workspace.roots`.
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing, suppress
 from functools import partial
 from types import MappingProxyType
@@ -26,6 +24,7 @@ from memory_tui.config.settings import Settings
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
+from memory_tui.formatting import plural
 from memory_tui.index import embedding, index_write
 from memory_tui.index.database import KEYWORDS_ONLY, Recipe, Rows, rebuild_of, scope_hash
 from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, EmbeddingMode
@@ -56,19 +55,22 @@ def waits(file: NoteFile, row: IndexedNote | None, settings: Settings) -> str:
     changed = row is None or (row.state == "ok" and row.hash and row.size != file.size)
     if file.source != transcripts.SOURCE or not changed:
         return ""
-    least, messages = settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages")
+    least_bytes = settings.whole("sync.sessions.deltaBytes")
+    least_lines = settings.whole("sync.sessions.deltaMessages")
     start = row.size if row and file.size >= row.size else 0
-    size, lines = file.size - start, 0
-    if messages > 0 and not 0 < least <= size:
+    size = file.size - start
+    if size >= max(1, least_bytes):
+        return ""
+    lines = 0
+    if least_lines > 0:
         # The sync that reads it tells why it cannot be read.
         with suppress(OSError):
             lines = transcripts.newlines(file, start)
-    if size >= max(1, least) or lines >= max(1, messages):
+    if lines >= max(1, least_lines):
         return ""
     return (
-        f"{'grew by' if row else 'new, with'} {size:,} bytes and {lines:,} line{'' if lines == 1 else 's'}; "
-        f"it is indexed by itself after {least:,} bytes or {messages:,} lines, "
-        "or now by memory-tui index"
+        f"{'grew by' if row else 'new, with'} {size:,} bytes and {plural(lines, 'line')}; "
+        f"it is indexed by itself after {least_bytes:,} bytes or {least_lines:,} lines, or now by memory-tui index"
     )
 
 
@@ -152,7 +154,7 @@ class Freshness(Struct, frozen=True):
     left_out: tuple[LeftOut, ...]
     rebuild: tuple[str, ...] = ()
     shrink: Shrink | None = None
-    moved: frozenset[str] = frozenset()
+    moved: Set[str] = frozenset()
 
     def of(self, *states: str) -> tuple[FileState, ...]:
         """Return the notes in one of `states`."""
@@ -205,10 +207,10 @@ def compare(
     if rebuild:
         stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.notes}
     fresh = scan.total - len(stale)
-    vanished = sort_out(scan, rows, roots, devices)
-    stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in vanished.deleted)
-    stale.update((note.path, note) for note in vanished.retained)
-    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, vanished.shrink, frozenset(vanished.moved))
+    gone = sort_out(scan, rows, roots, devices)
+    stale |= {row.path: FileState(row.path, "pending", "deleted") for row in gone.deleted}
+    stale |= {state.path: state for state in gone.retained}
+    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild=rebuild, shrink=gone.shrink, moved=gone.moved)
 
 
 def recipe_of(
@@ -258,23 +260,22 @@ def sort_out(
     gone = [rows[path] for path in missing(roots, scan, rows.keys())]
     if not gone:
         return vanished
+    doubts = _unreachable(scan, roots, accepted)
     looks = scan.devices, devices_of(roots)
-    moved = {path for path, device in devices.items() if any(look.get(path, device) != device for look in looks)}
-    moved = set() if accepted else moved
+    moved = {path for look in looks for path, device in look.items() if device != devices.get(path, device)}
+    moved = set() if accepted else moved - doubts.keys()
     why = "is on another device than before: was something mounted or unmounted?"
-    doubts = {path: FileState(path, "missing root", f"{path} {why}") for path in moved} | _unreachable(
-        scan, roots, accepted
-    )
+    doubts |= {path: FileState(path, "missing root", f"{path} {why}") for path in moved}
     for row in gone:
-        place = next((path for path in _upwards(row.path) if path in doubts), None)
-        if place is None:
+        folder = next((path for path in _upwards(row.path) if path in doubts), None)
+        if folder is None:
             vanished.deleted.append(row)
             continue
-        vanished.retained.append(replace(doubts[place], path=row.path))
-        if place in moved and doubts[place].detail.endswith(why):
-            vanished.moved.add(place)
+        vanished.retained.append(replace(doubts[folder], path=row.path))
+        if folder in moved:
+            vanished.moved.add(folder)
     if not accepted:
-        _doubt(vanished, rows, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
+        _doubt(vanished, rows, roots, {item.path for item in scan.left_out if item.rule == "missing root"})
     return vanished
 
 
@@ -288,18 +289,25 @@ def in_scope(roots: Roots, path: str) -> bool:
 
 
 def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Roots, absent: set[str]) -> None:
-    """Retain what was to be deleted, where that is more than half of what should be there, or a whole root."""
-    here = [row for row in vanished.deleted if in_scope(roots, row.path)]
-    should = sum(in_scope(roots, path) for path in rows) if len(here) >= MANY or absent else 0
-    if len(here) < MANY or 2 * len(here) <= should:
-        here = [row for row in here if not absent.isdisjoint(_upwards(row.path))]
-    if not here:
+    """Retain what was to be deleted, where that is more than half of what should be there, or a whole root.
+
+    `absent` are the roots that are not there.
+    """
+    lost = [row for row in vanished.deleted if in_scope(roots, row.path)]
+    few = len(lost) < MANY
+    if few and not absent:
         return
-    reason = f"{len(here):,} of {should:,} notes vanished at once"
-    vanished.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:MANY]))
-    doubtful = {row.id for row in here}
+    expected = sum(in_scope(roots, path) for path in rows)
+    if few or 2 * len(lost) <= expected:
+        lost = [row for row in lost if not absent.isdisjoint(_upwards(row.path))]
+    if not lost:
+        return
+    reason = f"{len(lost):,} of {expected:,} notes vanished at once"
+    examples = sorted(row.path for row in lost)[:MANY]
+    vanished.shrink = Shrink(len(lost), expected, reason, tuple(examples))
+    doubtful = {row.id for row in lost}
     vanished.deleted = [row for row in vanished.deleted if row.id not in doubtful]
-    vanished.retained += [FileState(row.path, "pending", f"deleted? {reason}") for row in here]
+    vanished.retained += [FileState(row.path, "pending", f"deleted? {reason}") for row in lost]
 
 
 def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileState]:
@@ -308,18 +316,19 @@ def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileStat
     A link in place of a folder whose notes were read is nobody's wish to forget them.
     """
     folders = {FOLDER, *map(roots.stored, roots.extra)}
-    places = {}
-    for left in scan.left_out:
-        unreadable = left.rule == "unreadable"
-        link = left.rule == "symlink" and left.path in folders
-        away = left.rule == "missing root" and (left.path == WORKSPACE or _outside(left.path))
+    doubts = {}
+    for item in scan.left_out:
+        unreadable = item.rule == "unreadable"
+        link = item.rule == "symlink" and item.path in folders
+        away = item.rule == "missing root" and (item.path == WORKSPACE or _outside(item.path))
         if unreadable or (not accepted and (link or away)):
             state: State = "failed" if unreadable else "missing root"
-            places[left.path] = FileState(left.path, state, f"{left.path}: {left.detail}")
-    return places
+            doubts[item.path] = FileState(item.path, state, f"{item.path}: {item.detail}")
+    return doubts
 
 
 def _outside(path: str) -> bool:
+    """Say whether a stored path leads out of the workspace: upwards, to the root of the disk, or to another drive."""
     return path.startswith(("../", "/")) or ":" in path[:3]
 
 
@@ -406,15 +415,18 @@ def sync(run: SyncRun) -> SyncReport:
     vectors, which a later sync makes. Raises IndexUnavailable.
     """
     store, report = run.store, SyncReport(run.reason)
-    started, before, error = time.monotonic(), store.generation(), ""
+    started, before = time.monotonic(), store.generation()
+    # While a provider is out of order its vectors stay.
+    identity = store.identity() if run.outage else None
+    most_bytes = MAX_INPUT_BYTES
     try:
-        identity = run.provider.identity if run.provider else store.identity() if run.outage else None
+        if run.provider:
+            identity = run.provider.identity
+            most_bytes = run.provider.max_input_bytes
     except ProviderError as failure:
         run = replace(run, provider=None, outage=failure.message)
-        # Its vectors stay.
         identity = store.identity()
-    most = run.provider.max_input_bytes if run.provider else MAX_INPUT_BYTES
-    recipe = recipe_of(run.roots, run.settings, identity, most)
+    recipe = recipe_of(run.roots, run.settings, identity, most_bytes)
     if run.force:
         embedding.clear_rejected(store)
     try:
@@ -425,13 +437,14 @@ def sync(run: SyncRun) -> SyncReport:
     except Cancelled:
         report.cancelled = True
     except MemoryTuiError as failure:
-        error = failure.message
+        report.error = failure.message
         raise
     finally:
-        report.seconds, report.error = time.monotonic() - started, run.outage or report.error
-        counts = report.indexed, report.removed, len(report.failed), report.embedded, report.seconds
-        error = error or report.error or ("stopped" if report.cancelled else "")
-        run.listener(events.SyncFinished(time.time(), report.reason, *counts, error))
+        report.seconds = time.monotonic() - started
+        report.error = report.error or run.outage
+        counts = report.indexed, report.removed, len(report.failed), report.embedded
+        error = report.error or ("stopped" if report.cancelled else "")
+        run.listener(events.SyncFinished(time.time(), report.reason, *counts, report.seconds, error))
     report.generation = store.generation()
     report.changed = report.generation != before
     return report
@@ -439,25 +452,25 @@ def sync(run: SyncRun) -> SyncReport:
 
 def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     """Do what changed in place; where the index has to be made anew, make another one beside it."""
-    store, has = run.store, run.store.recipe()
-    patient = has is not None and run.reason in PATIENT and not run.force
-    if has is None:
+    store = run.store
+    current = store.recipe()
+    patient = current is not None and run.reason in PATIENT and not run.force
+    if current is None:
         index_write.reset(store, recipe)
-        has = recipe
+        current = recipe
     begun = rebuild_of(store.path).exists()
-    anew = (
-        has != recipe or (bool(store.indexed()) and run.force) or (begun and index_write.rebuild_waits(store, recipe))
-    )
-    same_space = run.provider is not None and has.identity == recipe.identity
-    patience = run.settings if patient else None
-    live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
-    live.all_of(run.scan)
-    if not anew:
+    forced = run.force and bool(store.indexed())
+    is_due = current != recipe or forced or (begun and index_write.rebuild_waits(store, recipe))
+    # Vectors of another space have no place in this index.
+    live_run = run if current.identity == recipe.identity else replace(run, provider=None)
+    live = _Pass(live_run, store, current, report, patience=run.settings if patient else None)
+    live.bring_up_to_date(run.scan)
+    if not is_due:
         if begun:
             index_write.discard_rebuild(store.path)
     elif out_of_reach := len(live.vanished.retained):
         report.postponed = f"{out_of_reach:,} indexed note{'s are' if out_of_reach > 1 else ' is'} out of reach"
-    elif run.outage and has.identity.dims:
+    elif run.outage and current.identity.dims:
         report.postponed = run.outage
     else:
         _make_anew(run, recipe, report)
@@ -468,82 +481,87 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     with closing(index_write.begin_rebuild(run.store, recipe, run.stop)) as beside:
         report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
         report.failed, report.rebuilt = (), True
-        other = _Pass(run, beside, recipe, run.provider, report)
+        rebuild = _Pass(run, beside, recipe, report)
+        # A scan that lists no quiet notes is no list of what a new index needs.
         scan = roots.scan(run.roots) if run.scan.quiet else run.scan
         for _ in range(_PASSES):
             run.stop.check()
-            other.all_of(scan)
+            rebuild.bring_up_to_date(scan)
             scan = roots.scan(run.roots)
             rows = beside.indexed()
             if not any(difference(note, rows.get(note.path)) for note in scan.notes):
                 break
         if (shrunk := _shrunk(run, beside, scan)) is not None:
             report.postponed, report.shrink = shrunk.reason, report.shrink or shrunk
-        elif run.provider is not None and other.embedder.provider is None:
-            report.postponed = other.embedder.error
+        elif run.provider is not None and rebuild.embedder.provider is None:
+            report.postponed = rebuild.embedder.error
         elif not index_write.publish_rebuild(run.store, beside, run.stop):
             raise Cancelled
         elif run.batches:
             # Leave the texts of the index that was published to jobs, or embed them where they are few.
-            last = _Pass(run, run.store, recipe, run.provider, report)
-            last.give_vectors()
-            report.embedded, report.error = report.embedded + last.embedder.embedded, last.embedder.error
+            published = _Pass(run, run.store, recipe, report)
+            published.give_vectors()
+            report.embedded += published.embedder.embedded
+            report.error = published.embedder.error
 
 
 def _shrunk(run: SyncRun, beside: Store, scan: Scan) -> Shrink | None:
-    """Return what a person has to agree to: more than half of the notes with text have none in the new index."""
-    here, new = {note.path for note in scan.notes}, beside.indexed()
-    had = [path for path, row in run.store.indexed().items() if row.chunks and path in here]
-    lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
-    if run.accept_shrink or len(lost) < MANY or 2 * len(lost) <= len(had):
+    """Return what a person has to agree to: more than half of the notes with text have none in the new index.
+
+    None where it is not so many, or where that was agreed to.
+    """
+    on_disk = {note.path for note in scan.notes}
+    before = {path for path, row in run.store.indexed().items() if row.chunks and path in on_disk}
+    after = {path for path, row in beside.indexed().items() if row.chunks}
+    lost = sorted(before - after)
+    if run.accept_shrink or len(lost) < MANY or 2 * len(lost) <= len(before):
         return None
-    reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
-    return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
+    reason = f"The new index would lack {len(lost):,} of {len(before):,} notes that are on disk"
+    return Shrink(len(lost), len(before), reason, tuple(lost[:MANY]))
 
 
 class _Pass:
-    """One pass of a sync over one index, whose chunks are made after `recipe`; it counts in `report`."""
+    """One pass of a sync over one index, `store`, whose chunks are made after `recipe`; it counts in `report`.
+
+    By the settings `patience` transcripts wait until they have grown enough; without any none waits.
+    """
 
     def __init__(
-        self,
-        run: SyncRun,
-        store: Store,
-        recipe: Recipe,
-        provider: Provider | None,
-        report: SyncReport,
-        patience: Settings | None = None,
+        self, run: SyncRun, store: Store, recipe: Recipe, report: SyncReport, patience: Settings | None = None
     ) -> None:
         self.vanished = VanishedNotes()
-        self.embedder = Embedder(store, recipe.identity, provider, run.stop.check, run.manner, run.roots)
+        self.embedder = Embedder(store, recipe.identity, run.provider, run.stop, run.manner, run.roots)
         self._run, self._store, self._recipe, self._report = run, store, recipe, report
-        self._tell, self._rebuilding, self._patience = run.listener, store is not run.store, patience
+        self._tell, self._patience = run.listener, patience
+        self._rebuilding = store is not run.store
         self._new: list[NewFile] = []
         self._touching: list[IndexedNote] = []
         self._total = self._done = 0
         self._reported = 0.0
 
-    def all_of(self, scan: Scan) -> None:
-        """Do all of it. Raises Cancelled between files and batches, with whole files written."""
-        store, report, rows = self._store, self._report, self._store.indexed()
+    def bring_up_to_date(self, scan: Scan) -> None:
+        """Make the index hold the notes of `scan`. Raises Cancelled between files and batches, whole files written."""
+        store, report, patience = self._store, self._report, self._patience
+        rows = store.indexed()
         index_write.prepare_vec0(store, self._recipe.identity.dims)
         index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
         differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
-        patience = self._patience
-        todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
-        report.found, report.unchanged = scan.total, scan.total - len(differing)
+        due = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
+        report.found = scan.total
+        report.unchanged = scan.total - len(differing)
         if not self._rebuilding:
-            report.waiting = len(differing) - len(todo)
-        self._total, self._done = len(todo), 0
-        self._tell(events.SyncStarted(time.time(), report.reason, len(todo)))
+            report.waiting = len(differing) - len(due)
+        self._total, self._done = len(due), 0
+        self._tell(events.SyncStarted(time.time(), report.reason, len(due)))
         try:
             self._forget(scan)
-            for note in sorted(todo, key=lambda note: note.size > _LARGE_BYTES):
+            for note in sorted(due, key=lambda note: note.size > _LARGE_BYTES):
                 self._run.stop.check()
                 if note.size > _LARGE_BYTES:
                     self._flush()
                 self._look_at(note, rows.get(note.path))
-                waiting = len(self._touching) + sum(1 + len(file.chunks) for file in self._new)
-                if waiting >= max(BATCH, self._run.manner.texts):
+                unwritten = len(self._touching) + sum(1 + len(file.chunks) for file in self._new)
+                if unwritten >= max(BATCH, self._run.manner.texts):
                     self._flush()
             self._flush()
             self.give_vectors()
@@ -551,8 +569,9 @@ class _Pass:
             report.embedded += self.embedder.embedded
             report.shared += self.embedder.shared
             report.error, report.unshared = self.embedder.error, self.embedder.unshared
+            # A rebuild passes several times, and each pass adds what it made.
             self.embedder.embedded = self.embedder.shared = 0
-        if todo:
+        if due:
             index_write.prepare_vec0(store, self._recipe.identity.dims)
 
     # --- files -----------------------------------------------------------------------------------------------------
@@ -560,22 +579,23 @@ class _Pass:
     def _forget(self, scan: Scan) -> None:
         """Remove the notes that are gone; those whose folder may only be away are kept, and told of."""
         store, run, report = self._store, self._run, self._report
-        before, now = store.devices(), devices_of(run.roots)
-        self.vanished = sort_out(scan, store.indexed(), run.roots, before, run.accept_shrink)
+        remembered, devices = store.devices(), devices_of(run.roots)
+        self.vanished = sort_out(scan, store.indexed(), run.roots, remembered, run.accept_shrink)
         if (shrink := self.vanished.shrink) is not None:
-            report.shrink = report.shrink if self._rebuilding else shrink
+            if not self._rebuilding:
+                report.shrink = shrink
             self._tell(events.ShrinkHeld(time.time(), shrink.missing, shrink.known, shrink.reason))
         for first in range(0, len(self.vanished.deleted), BATCH):
             run.stop.check()
             batch = self.vanished.deleted[first : first + BATCH]
             index_write.remove_files(store, batch)
-            report.removed += 0 if self._rebuilding else len(batch)
+            if not self._rebuilding:
+                report.removed += len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        # Devices are kept only where they were the same before and after the scan: a disk that went away meanwhile
-        # would be taken for how things are from now on.
-        if scan.devices == now != before and not self.vanished.retained:
-            index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
+        # A disk that went away during the scan would be taken for how things are from now on.
+        if devices == scan.devices and devices != remembered and not self.vanished.retained:
+            index_write.remember(store, DEVICES, json.dumps(devices, sort_keys=True))
 
     def _look_at(self, note: NoteFile, row: IndexedNote | None) -> None:
         """Read a note that may have changed: cut it where its text did, else write down its times."""
@@ -583,13 +603,13 @@ class _Pass:
         try:
             document = roots.read(note)
             if row and row.hash == document.hash:
-                now = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
+                new = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
                 # A file that changed after it was read would be read over and over if that were not written down.
-                if now == row and not touched(note, row):
+                if new == row and not touched(note, row):
                     self._report.unchanged += 1
                 else:
                     self._report.touched += 1
-                    self._touching.append(now._replace(indexed_at=started))
+                    self._touching.append(new._replace(indexed_at=started))
                 self._progress(row.path)
                 return
             self._new.append(cut(document, note.source, self._recipe, started, self._run.stop.check))
@@ -603,23 +623,25 @@ class _Pass:
 
     def _flush(self) -> None:
         """Write what waits: of new notes the vectors first where they take no time, then all rows at once."""
-        (touching, self._touching), (new, self._new) = (self._touching, []), (self._new, [])
-        if touching:
-            index_write.touch_files(self._store, touching)
+        if self._touching:
+            index_write.touch_files(self._store, self._touching)
+        new, self._new = self._new, []
+        self._touching = []
         texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
         ids, fresh = self.embedder.ids(texts, ask=self._run.batches is None and not self._run.manner.later)
         if new:
             index_write.replace_files(self._store, new, self._recipe.identity.model, ids)
         for file in new:
-            first = [chunk.hash for chunk in file.chunks if not chunk.occurrence]
-            needed = sum(digest in fresh for digest in first)
+            hashes = [chunk.hash for chunk in file.chunks if not chunk.occurrence]
+            embedded = sum(digest in fresh for digest in hashes)
             self._report.indexed += 1
-            self._report.chunks += len(first)
-            self._report.reused += sum(digest in ids for digest in first) - needed
-            self._tell(events.FileIndexed(time.time(), file.path, len(first), needed))
+            self._report.chunks += len(hashes)
+            self._report.reused += sum(digest in ids for digest in hashes) - embedded
+            self._tell(events.FileIndexed(time.time(), file.path, len(hashes), embedded))
             self._progress(file.path)
 
     def _progress(self, path: str) -> None:
+        """Count a file as done, and tell of it, unless that was done a moment ago."""
         self._done += 1
         now = time.monotonic()
         if now - self._reported >= _PROGRESS_SECONDS or self._done >= self._total:
@@ -630,69 +652,72 @@ class _Pass:
 
     def give_vectors(self) -> None:
         """Make the missing vectors, or leave them to a batch job."""
-        run, store, wait, read = self._run, self._store, False, self._store.without_vector
+        run, store = self._run, self._store
+        read = store.without_vector
+        left_to_job = False
         # A batch service takes texts alone.
         if run.batches and run.roots.media is None and self.embedder.provider:
             if self._rebuilding:
                 return
             read = partial(read, unclaimed=self._recipe.identity)
-            for texts in map(_texts, self._pieces(read, run.manner.texts)):
+            for rows in self._pages(read, run.manner.texts):
                 # What looks like a secret is noted, although somebody else asks for the others.
+                texts = {digest: text for _, digest, text in rows}
                 self.embedder.lacking(texts, self.embedder.cached(texts))
-            wait = run.batches.step(store, self._recipe.identity, run.manner)
+            left_to_job = run.batches.step(store, self._recipe.identity, run.manner)
             self.embedder.embedded += run.batches.embedded
             self._report.claimed = run.batches.waiting
-        if not wait and store.lacking():
-            self._make(self._pieces(read, run.manner.texts), self._attach, store.lacking)
+        if not left_to_job and store.lacking():
+            self._make(self._pages(read, run.manner.texts), self._attach, store.lacking)
         # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
         if run.manner.windows and run.batches is None and store.lacking_windows():
-            # A quarter as many: of each there are some.
-            pieces = self._pieces(store.without_windows, max(1, run.manner.texts // 4))
-            self._make(pieces, self._attach_windows, store.lacking_windows)
+            # A quarter as many: each chunk has some.
+            pages = self._pages(store.without_windows, max(1, run.manner.texts // 4))
+            self._make(pages, self._attach_windows, store.lacking_windows)
 
-    def _make(self, pieces: Iterator[Rows], attach: Callable[[Rows], None], lacking: Callable[[int], int]) -> None:
-        """Have `attach` make the vectors of each of `pieces`, and tell how far that is."""
-        done, began = 0, time.monotonic()
-        for rows in pieces:
+    def _make(self, pages: Iterator[Rows], attach: Callable[[Rows], None], lacking: Callable[[int], int]) -> None:
+        """Have `attach` make the vectors of each of `pages`, and tell how far that is.
+
+        `lacking` counts the chunks behind a rowid that still need one.
+        """
+        began = time.monotonic()
+        done = 0
+        for rows in pages:
             self._run.stop.check()
             attach(rows)
             done += len(rows)
-            left, elapsed = lacking(rows[-1][0]), time.monotonic() - began
+            last_rowid = rows[-1][0]
+            waiting = lacking(last_rowid)
+            elapsed = time.monotonic() - began
             rate = done / elapsed if elapsed > _SETTLED_SECONDS else 0.0
-            self._tell(events.VectorsMade(time.time(), done, done + left, rate, left / rate if rate else None))
+            self._tell(events.VectorsMade(time.time(), done, done + waiting, rate, waiting / rate if rate else None))
 
     def _attach(self, rows: Rows) -> None:
-        ids, _ = self.embedder.ids(_texts(rows))
-        if ready := {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}:
-            index_write.attach(self._store, ready)
+        """Make the vectors of chunks."""
+        ids, _ = self.embedder.ids({digest: text for _, digest, text in rows})
+        if embeddings := {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}:
+            index_write.attach(self._store, embeddings)
 
     def _attach_windows(self, rows: Rows) -> None:
         """Make the vectors of the windows of chunks that were sent as they are; no window says more than its chunk."""
-        parts = {}
+        windows_of = {}
         for _, digest, text in rows:
             # The hash of a media file is not that of its label.
-            of_text = sealed(1, 1, text).hash == digest
-            parts[digest] = [sealed(1, 1, part) for part in windows(text)] if of_text else []
-        own = self._store.cached(self._recipe.identity, list(parts))
-        ids, _ = self.embedder.ids({part.hash: part.text for each in parts.values() for part in each})
+            is_text = sealed(1, 1, text).hash == digest
+            windows_of[digest] = [sealed(1, 1, window) for window in windows(text)] if is_text else []
+        texts = {window.hash: window.text for pieces in windows_of.values() for window in pieces}
+        window_vectors, _ = self.embedder.ids(texts)
         # Where the provider failed meanwhile, the windows wait; what it refuses has the vector of its chunk.
         if self.embedder.provider:
-            index_write.attach_windows(
-                self._store,
-                {
-                    digest: [ids.get(part.hash, own[digest]) for part in each] or [own[digest]]
-                    for digest, each in parts.items()
-                    if digest in own
-                },
-            )
+            embeddings = {}
+            for digest, vector in self._store.cached(self._recipe.identity, list(windows_of)).items():
+                vectors = [window_vectors.get(window.hash, vector) for window in windows_of[digest]]
+                embeddings[digest] = vectors or [vector]
+            index_write.attach_windows(self._store, embeddings)
 
-    def _pieces(self, read: Callable[[int, int], Rows], count: int) -> Iterator[Rows]:
-        """Yield what `read` gives behind a row, `count` rows at a time, for as long as a vector can be made."""
-        after = 0
-        while self.embedder.provider and (rows := read(after, count)):
-            after = rows[-1][0]
+    def _pages(self, read: Callable[[int, int], Rows], count: int) -> Iterator[Rows]:
+        """Yield what `read` gives behind a rowid, `count` rows at a time, for as long as a vector can be made."""
+        last_rowid = 0
+        while self.embedder.provider and (rows := read(last_rowid, count)):
+            last_rowid = rows[-1][0]
             yield rows
-
-
-def _texts(rows: Rows) -> dict[str, str]:
-    return {digest: text for _, digest, text in rows}

@@ -273,10 +273,9 @@ class RootWatch:
             states[pending[0].path] = pending[0].unreadable("its file system does not answer")
         if reason := self._watcher.stalled:
             detail = f"Saved files are not noticed: {reason}."
-            return tuple(
-                replace(root, state="watcher stalled", detail=detail) if root.state == "there" else root
-                for root in states.values()
-            )
+            for path, root in states.items():
+                if root.state == "there":
+                    states[path] = replace(root, state="watcher stalled", detail=detail)
         return tuple(states.values())
 
     def lost(self) -> list[RootState]:

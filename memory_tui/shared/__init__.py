@@ -6,7 +6,6 @@ What an engine has of it is here; psycopg is imported where one is configured, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from memory_tui.plan import Plan
 
 if TYPE_CHECKING:
     from memory_tui.index.embedding import TeamVectors
-    from memory_tui.index.store import Store
+    from memory_tui.index.store import StoreReader
     from memory_tui.shared.publish import Publisher
 
 
@@ -37,10 +36,7 @@ def team_vectors(plan: Plan) -> TeamVectors | None:
 
 
 def publisher_of(
-    plan: Plan,
-    reader: Callable[[], AbstractContextManager[Store]],
-    keeps: Callable[[], bool],
-    tell: Callable[[str], None],
+    plan: Plan, reader: StoreReader, keeps: Callable[[], bool], tell: Callable[[str], None]
 ) -> Publisher | None:
     """Return what publishes the index of `plan`; None where the configuration does not ask for it."""
     if configuration.own(plan.config).value("shared.publish") is not True:

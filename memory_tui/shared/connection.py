@@ -20,7 +20,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Format
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, namedtuple_row
 from psycopg.types import TypeInfo
 
 from memory_tui.config import load as configuration
@@ -160,7 +160,9 @@ def explained(error: psycopg.Error, access: Access) -> SharedUnavailable:
     state = error.sqlstate or ""
     detail = " ".join((error.diag.message_primary or str(error)).split())
     for fault in FAULTS:
-        if state in fault.states if state else fault.words and re.search(fault.words, detail):
+        if state in fault.states:
+            return failure(access, fault.code, detail)
+        if not state and fault.words and re.search(fault.words, detail):
             return failure(access, fault.code, detail)
     return failure(access, "unreachable", detail)
 
@@ -206,11 +208,11 @@ def _setting(message: str, next_step: str) -> SharedUnavailable:
 def access(plan: Plan) -> Access:
     """Return where the shared index of `plan` is. Raises SharedUnavailable, ConfigError."""
     own = configuration.own(plan.config)
-    url, secret = str(own.value("shared.url") or ""), own.secret("shared.password")
+    url = str(own.value("shared.url") or "")
+    secret = own.secret("shared.password")
     if not url:
-        raise _setting(
-            "No shared index is configured.", "Set shared.url to postgresql://LOGIN@HOST/DATABASE, and shared.name."
-        )
+        step = "Set shared.url to postgresql://LOGIN@HOST/DATABASE, and shared.name."
+        raise _setting("No shared index is configured.", step)
     try:
         parameters = {key: str(value) for key, value in conninfo_to_dict(url).items()}
     except psycopg.Error:
@@ -241,7 +243,8 @@ def _safe(parameters: dict[str, str]) -> dict[str, str]:
     names = [parameters.get(key) or os.environ.get(f"PG{key.upper()}", "") for key in ("host", "hostaddr")]
     if all(_here(host) for name in names for host in name.split(",")):
         return parameters
-    if (mode := parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full") != "verify-full":
+    mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
+    if mode != "verify-full":
         raise _setting(f"sslmode is {mode}, which does not prove whose server it is.", "Leave sslmode out.")
     usual = Path("~/.postgresql/root.crt").expanduser()
     root = os.environ.get("PGSSLROOTCERT") or (str(usual) if usual.exists() else "system")
@@ -290,10 +293,10 @@ _USUAL = {
     "application_name": "memory-tui",
 }
 _FACTS = """
-select current_setting('server_version'), current_setting('server_version_num')::int / 10000,
-    current_user <> session_user, r.rolsuper or r.rolbypassrls,
-    (select extversion from pg_extension where extname = 'vector'),
-    exists (select from pg_namespace n where n.nspname = 'memory_tui')
+select current_setting('server_version') as version, current_setting('server_version_num')::int / 10000 as major,
+    current_user <> session_user as is_pooled, r.rolsuper or r.rolbypassrls as is_unbound,
+    (select extversion from pg_extension where extname = 'vector') as pgvector,
+    exists (select from pg_namespace n where n.nspname = 'memory_tui') as has_schema
 from pg_roles r where r.rolname = session_user
 """
 
@@ -305,33 +308,30 @@ def connect(access: Access) -> Connection:
     Raises SharedUnavailable.
     """
     secret: dict[str, Any] = {"password": access.password} if access.password else {}
+    parameters = {**_USUAL, **access.parameters, **secret}
     with explaining(access):
-        connection = psycopg.connect(
-            **{**_USUAL, **access.parameters, **secret},
-            autocommit=True,
-            prepare_threshold=None,
-        )
+        connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
     try:
         with explaining(access):
-            version, major, pooled, _, extension, _ = _facts(connection)
-            if major < OLDEST_SERVER:
-                raise failure(access, "old_server", version)
-            if pooled:
+            facts = _facts(connection)
+            if facts.major < OLDEST_SERVER:
+                raise failure(access, "old_server", facts.version)
+            if facts.is_pooled:
                 raise failure(access, "pooled")
-            if extension:
+            if facts.pgvector:
                 register(connection)
-            if extension and tuple(map(int, extension.split(".")[:2])) < OLDEST_PGVECTOR:
-                raise failure(access, "no_extension", f"it has {extension}.")
+                if tuple(map(int, facts.pgvector.split(".")[:2])) < OLDEST_PGVECTOR:
+                    raise failure(access, "no_extension", f"it has {facts.pgvector}.")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _facts(connection: Connection) -> TupleRow:
-    row = connection.execute(_FACTS).fetchone()
-    assert row is not None
-    return row
+def _facts(connection: Connection) -> Any:  # noqa: ANN401 - a row with the names of `_FACTS`
+    """Return what matters of a server and the login there."""
+    with connection.cursor(row_factory=namedtuple_row) as cursor:
+        return cursor.execute(_FACTS).fetchone()
 
 
 def register(connection: Connection) -> None:
@@ -348,7 +348,7 @@ def register(connection: Connection) -> None:
 def joined(access: Access) -> Iterator[Connection]:
     """Yield a connection to a shared index of this program's version. Raises SharedUnavailable."""
     with connect(access) as connection, explaining(access):
-        if not _facts(connection)[5]:
+        if not _facts(connection).has_schema:
             raise failure(access, "no_schema")
         row = connection.execute("select version from memory_tui.about").fetchone()
         if row is None or row[0] != VERSION:
@@ -358,7 +358,7 @@ def joined(access: Access) -> Iterator[Connection]:
 
 def unbound(connection: Connection, access: Access) -> str:
     """Return what a person should know of a login that no row right binds; empty for any other one."""
-    if not _facts(connection)[3]:
+    if not _facts(connection).is_unbound:
         return ""
     return f"{access.login} reads everything in {access.where}: it is a superuser, or has BYPASSRLS. Use another login."
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from itertools import groupby
 from operator import attrgetter
@@ -135,8 +135,9 @@ def folder(access: Access) -> Path:
 
 def complete(place: Path) -> dict[Path, Record]:
     """Return the mirrors in a folder that were filled, the newest first."""
-    records = [(path, Record.read(path.with_suffix(".json"))) for path in place.glob("*.sqlite")]
-    return dict(sorted((row for row in records if row[1].as_of), key=lambda row: row[1].as_of, reverse=True))
+    records = {path: Record.read(path.with_suffix(".json")) for path in place.glob("*.sqlite")}
+    newest_first = sorted(records, key=lambda path: records[path].as_of, reverse=True)
+    return {path: records[path] for path in newest_first if records[path].as_of}
 
 
 class Mirror:
@@ -147,7 +148,8 @@ class Mirror:
         self._recipe = _comparable(recipe)
         key = str(scope).encode() + msgspec.json.encode(self._recipe)
         self.path = folder(access) / f"{hashlib.sha256(key).hexdigest()[:16]}.sqlite"
-        self._beside, self._lock = self.path.with_suffix(".json"), threading.Lock()
+        self._beside = self.path.with_suffix(".json")
+        self._lock = threading.Lock()
         self._thread = threading.Thread()
         self._failure: MemoryTuiError | None = None
         self._told = 0.0
@@ -167,7 +169,8 @@ class Mirror:
                 self._thread.start()
         while self._thread.is_alive() and time.monotonic() < until and not patience.is_set():
             self._thread.join(min(_LOOK_SECONDS, seconds))
-        record, busy = Record.read(self._beside), self._thread.is_alive()
+        record = Record.read(self._beside)
+        busy = self._thread.is_alive()
         failure = None if busy else self._failure
         if failure is not None and (not record.workspaces or isinstance(failure, SettingError)):
             raise failure
@@ -273,23 +276,26 @@ class Mirror:
 
     def _write(self, store: Store, connection: Connection, row: _Workspace) -> None:
         """Write what is new of a workspace, with its position, in one transaction."""
-        label, key = self._label(row.name), (self._access.tenant, row.ws)
+        label = self._label(row.name)
+        key = self._access.tenant, row.ws
         with store.writing():
             incarnation, _, generation = str(store.meta(_POSITION + row.name) or "").partition(" ")
             since = int(generation or 0) if incarnation == row.incarnation else 0
             # Of a restored backup the generation is lower than the one that is known.
             since = since if row.changes_from <= since <= row.generation else 0
-            has = store.copies_of(label)
             with connection.cursor(binary=True, row_factory=class_row(_File)) as cursor:
                 files = cursor.execute(_FILES, (*key, since)).fetchall()
-            there = {file.path for file in files if file.state != "gone"}
+            present = [file for file in files if file.state != "gone"]
+            paths = {file.path for file in present}
+            gone = {file.path for file in files} - paths
             # From the beginning, what is not told of is gone too.
-            told = has.keys() & {file.path for file in files} if since else has.keys()
-            index_write.remove_files(store, [has[path] for path in told if path not in there])
-            rest = [file for file in files if file.path in there]
-            for first in range(0, len(rest), _NOTES):
+            copies = store.copies_of(label).values()
+            index_write.remove_files(
+                store, [note for note in copies if note.path in gone or (not since and note.path not in paths)]
+            )
+            for first in range(0, len(present), _NOTES):
                 self.stop.check()
-                _put(store, connection, key, rest[first : first + _NOTES], has, label)
+                _put(store, connection, key, present[first : first + _NOTES], label)
             index_write.remember(store, _POSITION + row.name, row.position)
 
 
@@ -299,6 +305,7 @@ def _comparable(recipe: Recipe) -> Recipe:
 
 
 def _fits(text: str, recipe: Recipe) -> bool:
+    """Say whether the recipe of a workspace, as JSON, cuts and embeds notes as the comparable `recipe` does."""
     try:
         return _comparable(msgspec.json.decode(text, type=Recipe)) == recipe
     except msgspec.MsgspecError:
@@ -306,15 +313,12 @@ def _fits(text: str, recipe: Recipe) -> bool:
         return False
 
 
-def _put(
-    store: Store,
-    connection: Connection,
-    key: tuple[str, int],
-    files: Sequence[_File],
-    has: Mapping[str, IndexedNote],
-    label: str,
-) -> None:
-    """Write `files` in their order, which breaks ties; of those whose chunks the mirror has, what else is new."""
+def _put(store: Store, connection: Connection, key: tuple[str, int], files: Sequence[_File], label: str) -> None:
+    """Write `files` in their order, which breaks ties; of those whose chunks the mirror has, what else is new.
+
+    `key` is the tenant and the number of their workspace, `label` what the mirror calls it.
+    """
+    has = store.copies_of(label)
     with connection.cursor(binary=True, row_factory=class_row(_Chunk)) as cursor:
         rows = cursor.execute(_CHUNKS, (*key, [file.path for file in files])).fetchall()
     chunks = {path: list(group) for path, group in groupby(rows, key=attrgetter("path"))}
@@ -327,28 +331,22 @@ def _put(
     by_hash = {row.hash: unit for row, unit in zip(vectors, units, strict=True) if row.hash}
     ids = index_write.add_embeddings(store, recipe.identity, by_hash)
     same = [file for file in files if _has_chunks(store, has.get(file.path), file, chunks.get(file.path, []))]
-    index_write.replace_files(
-        store,
-        [_new(file, chunks.get(file.path, []), label) for file in files if file not in same],
-        recipe.identity.model,
-        ids,
-    )
-    index_write.touch_files(
-        store,
-        [
-            has[file.path]._replace(
-                mtime_ns=file.mtime, size=file.size, state=file.state, detail=file.detail, indexed_at=file.indexed_at
-            )
-            for file in same
-        ],
-    )
+    new = [_new(file, chunks.get(file.path, []), label) for file in files if file not in same]
+    index_write.replace_files(store, new, recipe.identity.model, ids)
+    touched = [
+        has[file.path]._replace(
+            mtime_ns=file.mtime, size=file.size, state=file.state, detail=file.detail, indexed_at=file.indexed_at
+        )
+        for file in same
+    ]
+    index_write.touch_files(store, touched)
     lacking = [chunk for file in same for chunk in store.chunks_of(file.path, label) if not chunk.embedded]
     index_write.attach(store, {row.rowid: ids[row.hash] for row in lacking if not row.occurrence and row.hash in ids})
-    texts = {row.seq: row.hash for row in rows}
+    hash_of = {row.seq: row.hash for row in rows}
     windows = groupby((row for row in vectors if row.place), key=attrgetter("seq"))
     # One without a hash stands for a text that has no windows of its own.
-    hashes = {seq: [row.hash or texts[seq] for row in group] for seq, group in windows}
-    index_write.attach_windows(store, {texts[seq]: [ids[each] for each in group] for seq, group in hashes.items()})
+    hashes = {hash_of[seq]: [row.hash or hash_of[seq] for row in group] for seq, group in windows}
+    index_write.attach_windows(store, {text: [ids[digest] for digest in group] for text, group in hashes.items()})
 
 
 def _has_chunks(store: Store, note: IndexedNote | None, file: _File, chunks: Sequence[_Chunk]) -> bool:
@@ -360,9 +358,10 @@ def _has_chunks(store: Store, note: IndexedNote | None, file: _File, chunks: Seq
 
 
 def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
-    times = file.hash, file.mtime, file.size, file.detail, file.indexed_at
+    """Return the note to store. Raises ValueError for what no index of ours holds."""
+    read = file.hash, file.mtime, file.size, file.detail, file.indexed_at
     cut = [chunk.cut() for chunk in chunks]
-    return NewFile(file.path, file.source, *times, file.title.decode(), file.dated, cut, label, file.first_seq)
+    return NewFile(file.path, file.source, *read, file.title.decode(), file.dated, cut, label, file.first_seq)
 
 
 def await_news(access: Access, seconds: float, stop: Stop) -> None:

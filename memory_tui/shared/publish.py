@@ -14,7 +14,6 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import Any, LiteralString
 
@@ -29,7 +28,7 @@ from memory_tui.cancel import Stop
 from memory_tui.errors import ApprovalMissing, Cancelled, IndexEmpty, MemoryTuiError, PathRefused, Unreadable
 from memory_tui.formatting import plural
 from memory_tui.index.database import Recipe
-from memory_tui.index.store import IndexedNote, Passage, Store, holds
+from memory_tui.index.store import IndexedNote, Passage, Store, StoreReader, holds
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity
@@ -98,16 +97,20 @@ class Passages:
 
     def rows_of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
         """Return how many passages of a note are withheld, and the rows of the others."""
-        withheld, chunks, vectors = 0, list[ChunkColumns](), list[VectorColumns]()
+        withheld = 0
+        chunks: list[ChunkColumns] = []
+        vectors: list[VectorColumns] = []
         for ordinal, passage in enumerate(self._store.passages(note)):
-            annotations = passage.importance, passage.triggers, passage.project
-            if self.hides("\n".join((passage.above, passage.text, *annotations[1:]))):
+            if self.hides("\n".join((passage.above, passage.text, passage.triggers, passage.project))):
                 withheld += 1
                 continue
-            place = self._base + passage.rowid, ordinal, passage.occurrence, passage.start_line, passage.end_line
-            texts = json.dumps(annotations) if any(annotations) else "", _bytes(passage.above), _bytes(passage.text)
+            seq = self._base + passage.rowid
+            place = seq, ordinal, passage.occurrence, passage.start_line, passage.end_line
+            values = passage.importance, passage.triggers, passage.project
+            annotations = json.dumps(values) if any(values) else ""
+            texts = annotations, _bytes(passage.above), _bytes(passage.text)
             chunks.append((*place, passage.chunk_id, passage.hash, *texts))
-            vectors += _vectors(place[0], passage)
+            vectors += _vectors(seq, passage)
         return withheld, chunks, vectors
 
 
@@ -117,12 +120,13 @@ def _vectors(seq: int, passage: Passage) -> Iterator[VectorColumns]:
         return
     yield seq, 0, passage.hash, Vector(passage.vector)
     size = len(passage.vector)
-    pieces = [passage.windows[at : at + size] for at in range(0, len(passage.windows), size)]
-    hashes = [sealed(1, 1, part).hash for part in windows(passage.text)] if pieces else []
-    # A text without windows of its own has one with its own vector, which is of no other text.
-    hashes = hashes if len(hashes) == len(pieces) else [""] * len(pieces)
-    for place, (digest, piece) in enumerate(zip(hashes, pieces, strict=True), 1):
-        yield seq, place, digest, Vector(piece)
+    window_vectors = [passage.windows[start : start + size] for start in range(0, len(passage.windows), size)]
+    hashes = [sealed(1, 1, window).hash for window in windows(passage.text)] if window_vectors else []
+    if len(hashes) != len(window_vectors):
+        # A text without windows of its own has one with its own vector, which is of no other text.
+        hashes = [""] * len(window_vectors)
+    for place, (digest, vector) in enumerate(zip(hashes, window_vectors, strict=True), 1):
+        yield seq, place, digest, Vector(vector)
 
 
 class Preview(Struct):
@@ -136,15 +140,16 @@ class Preview(Struct):
 
 def preview(store: Store, cleared: frozenset[tuple[str, str]]) -> dict[str, Preview]:
     """Return what would be published, by the approval that it needs; seconds for ten thousand passages."""
-    passages, kinds = Passages(store, cleared), {kind: Preview() for kind in (NOTES, MEMORY, SESSIONS)}
+    passages = Passages(store, cleared)
+    previews = {kind: Preview() for kind in (NOTES, MEMORY, SESSIONS)}
     for note in store.indexed().values():
-        sums = kinds[kind_of(note)]
+        preview = previews[kind_of(note)]
         withheld, rows, _ = passages.rows_of(note)
-        sums.files += 1
-        sums.withheld += withheld
-        sums.passages += len(rows)
-        sums.bytes += sum(len(row[-1]) for row in rows)
-    return kinds
+        preview.files += 1
+        preview.withheld += withheld
+        preview.passages += len(rows)
+        preview.bytes += sum(len(text) for *_, text in rows)
+    return previews
 
 
 class Published(Struct):
@@ -165,9 +170,8 @@ def publish(store: Store, access: Access, allowed: Consent, stop: Stop | None = 
     Raises SharedUnavailable, ApprovalMissing, IndexEmpty, Cancelled; whole notes are published then.
     """
     if not allowed.kinds:
-        raise ApprovalMissing(
-            f"Nobody agreed that the notes of this workspace go to {access.where}.", "memory-tui shared join."
-        )
+        message = f"Nobody agreed that the notes of this workspace go to {access.where}."
+        raise ApprovalMissing(message, "memory-tui shared join.")
     with joined(access) as connection:
         return _Run(store, access, allowed, connection).go(stop or Stop())
 
@@ -189,15 +193,17 @@ class _Run:
     def _take(self, recipe: Recipe) -> tuple[Any, ...]:
         """Ask to be the one who publishes this workspace; returns the row of the database about it."""
         memory = self._memory.read()
-        if (publisher := memory.get("publisher")) is None:
-            self._memory.put("publisher", publisher := f"{socket.gethostname()} {secrets.token_hex(8)}")
-        known, generation = memory.get("reached", (None, 0))
+        publisher = memory.get("publisher")
+        if publisher is None:
+            publisher = f"{socket.gethostname()} {secrets.token_hex(8)}"
+            self._memory.put("publisher", publisher)
+        incarnation, generation = memory.get("reached", (None, 0))
         row = self._connection.execute(
             "select * from memory_tui.take(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
                 *(self._access.tenant, self._access.name, publisher, float(self._access.silent_seconds)),
                 *(msgspec.json.encode(recipe).decode(), space_of(recipe.identity), recipe.identity.dims),
-                *(str(self._store.meta("uuid")), known, generation, self._state),
+                *(str(self._store.meta("uuid")), incarnation, generation, self._state),
             ),
         ).fetchone()
         assert row is not None
@@ -210,14 +216,13 @@ class _Run:
         if self._done == self._state:
             return report
         there = _there(self._connection, self._access, self._ws, "mark")
-        marks = ((path, mark, there.get(path)) for path, mark in local.items())
-        new = [(path, mark) for path, mark, has in marks if has not in (mark, self._with_withheld(mark))]
-        changes = [partial(self._put, path, mark) for path, mark in new]
+        new = [path for path, mark in local.items() if there.get(path) not in (mark, self._with_withheld(mark))]
+        changes = [partial(self._put, path, local[path]) for path in new]
         changes += [partial(self._drop, path) for path in there.keys() - local.keys()]
-        for part in (changes[at : at + _AHEAD] for at in range(0, len(changes), _AHEAD)):
+        for first in range(0, len(changes), _AHEAD):
             stop.check()
             with self._connection.pipeline(), self._connection.transaction():
-                for change in part:
+                for change in changes[first : first + _AHEAD]:
                     change()
                     self._connection.execute("commit and chain")
         changed = bool(report.files or report.removed)
@@ -226,6 +231,7 @@ class _Run:
         return report
 
     def _call(self, function: str, *values: object) -> psycopg.Cursor[TupleRow]:
+        """Call a function of the shared schema, whose first three arguments say who publishes."""
         return self._connection.execute(
             f"select memory_tui.{function}".encode(), (self._access.tenant, self._access.name, self._epoch, *values)
         )
@@ -233,11 +239,13 @@ class _Run:
     def _local(self) -> dict[str, str]:
         """Return the marks of the notes that may be published, by path, in the order of the index."""
         with self._store.snapshot():
-            firsts, notes = self._store.firsts(), self._store.indexed()
+            firsts = self._store.firsts()
+            notes = self._store.indexed()
         local = {}
         for path, first in firsts.items():
+            _id, _path, *facts = notes[path]
             if (kind := kind_of(notes[path])) in self._allowed.kinds:
-                local[path] = sha256_hex(repr((notes[path][2:], first, self._base)))[:16]
+                local[path] = sha256_hex(repr((tuple(facts), first, self._base)))[:16]
             else:
                 self.report.left[kind] += 1
         return local
@@ -253,24 +261,23 @@ class _Run:
     def _put(self, path: str, mark: str) -> None:
         """Publish a note as it is indexed, without what may hold a secret."""
         with self._store.snapshot():
-            if (note := self._store.file(path)) is None:
+            note = self._store.file(path)
+            if note is None:
                 # It is gone since; the next run removes it.
                 return
             withheld, chunks, vectors = self._passages.rows_of(note)
-        kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
-        same = {
-            name: getattr(note, name) for name in ("path", "source", "hash", "size", "state", "indexed_at", "dated")
-        }
+        secrets_kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
+        same = ("path", "source", "hash", "size", "state", "indexed_at", "dated")
         row = {
-            **same,
+            **{name: getattr(note, name) for name in same},
             "mtime": note.mtime_ns,
-            "detail": "; ".join(filter(None, (note.detail.replace("\0", " "), kept))),
+            "detail": "; ".join(filter(None, (note.detail.replace("\0", " "), secrets_kept))),
             "title": "" if self._passages.hides(note.title) else f"\\x{_bytes(note.title).hex()}",
             "mark": self._with_withheld(mark) if withheld else mark,
             "first_seq": chunks[0][0] if chunks else 0,
             "chunks": len(chunks),
         }
-        self._call(_PUT, json.dumps(row), *_lists(chunks, 10), *_lists(vectors, 4))
+        self._call(_PUT, json.dumps(row), *_lists(chunks, width=10), *_lists(vectors, width=4))
         self.report.files += 1
         self.report.passages += len(chunks)
         self.report.withheld += withheld
@@ -290,8 +297,9 @@ _PUT = (
 
 
 def _lists(rows: Sequence[tuple[object, ...]], width: int) -> Iterator[list[object]]:
-    """Return the columns of `rows`, which have `width` of them."""
-    return (list(column) for column in (zip(*rows, strict=True) if rows else ((),) * width))
+    """Yield the columns of `rows`, which have `width` of them."""
+    columns = zip(*rows, strict=True) if rows else [()] * width
+    return map(list, columns)
 
 
 def _bytes(text: str) -> bytes:
@@ -371,13 +379,7 @@ _BETWEEN_SECONDS = 1.0
 class Publisher:
     """Publishes what `reader` opens while `keeps` says that this process keeps the index; `tell` hears each failure."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        reader: Callable[[], AbstractContextManager[Store]],
-        keeps: Callable[[], bool],
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, plan: Plan, reader: StoreReader, keeps: Callable[[], bool], tell: Callable[[str], None]) -> None:
         self._plan, self._reader, self._keeps, self._tell = plan, reader, keeps, tell
         self._stop = Stop()
         self._due = threading.Event()
@@ -440,11 +442,12 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
         ).fetchone()
         if row is None:
             return [f"Nothing is published as {access.name}, or this login may not read it."]
-        wrong = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws := row[0])).fetchall()
-        problems = [text for (text,) in wrong]
+        ws, base = row
+        unsound = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws)).fetchall()
+        problems = [text for (text,) in unsound]
         here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
         there = _there(connection, access, ws, "hash")
-        passages = Passages(store, allowed.cleared, row[1])
+        passages = Passages(store, allowed.cleared, base)
         problems += (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
         for path, note in here.items():
             if path not in there:
@@ -453,8 +456,8 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
             rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
             if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
                 problems.append(f"{path}: a text is not what was hashed")
-            _, columns, vectors = passages.rows_of(note)
-            ours = [(*each, [vector.data for seq, _, _, vector in vectors if seq == each[0]]) for each in columns]
+            _, chunks, vectors = passages.rows_of(note)
+            ours = [(seq, *rest, [row[-1].data for row in vectors if row[0] == seq]) for seq, *rest in chunks]
             if rows != ours or there[path] != note.hash:
                 problems.append(f"{path}: it is not published as it is indexed")
             if disk is not None and (flaw := _on_disk(disk, note)):

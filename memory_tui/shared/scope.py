@@ -33,7 +33,7 @@ class Scope(Struct, frozen=True):
 
         Raises SettingError.
         """
-        words = [own if word == OWN else word for part in text.split(",") if (word := part.strip())]
+        words = [own if word == OWN else word for word in map(str.strip, text.split(",")) if word]
         names = tuple(sorted({word for word in words if word != ALL and not word.startswith(GROUP)}))
         groups = tuple(sorted({word.removeprefix(GROUP) for word in words if word.startswith(GROUP)}))
         if not words or not all(name.count("/") == 1 for name in names) or "" in groups:
@@ -119,8 +119,10 @@ class Standing(Struct, frozen=True):
 def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answered: bool) -> Standing:
     """Return what is to be said; `answered`: whether the shared index has just told everything, but for a `failure`."""
     state, words = _state(record, answered=answered)
-    words += [failure.message.rstrip(".")] if failure else []
-    words += [f"replica {_span(record.lag)} behind its primary"] if record.lag >= 1 else []
+    if failure:
+        words.append(failure.message.rstrip("."))
+    if record.lag >= 1:
+        words.append(f"replica {_span(record.lag)} behind its primary")
     words += [f"publisher of {name} silent for {_span(seconds)}" for name, seconds in record.silent.items()]
     words += [f"no right to read {name}" for name in record.missing]
     words += [f"{name} is cut or embedded otherwise, and not searched" for name in record.elsewise]
@@ -129,6 +131,7 @@ def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answ
 
 
 def _state(record: Record, *, answered: bool) -> tuple[State, list[str]]:
+    """Return the state of a mirror, and the words for it."""
     mirror = f"mirror of {_clock(record.as_of)} answers"
     if record.newer:
         return "newer", [f"schema newer than this program, {mirror}"]
@@ -142,10 +145,12 @@ def _state(record: Record, *, answered: bool) -> tuple[State, list[str]]:
 def _clock(at: float) -> str:
     """Return a time of today as a clock has it, an older one with its day."""
     when = dt.datetime.fromtimestamp(at).astimezone()
-    return when.strftime("%H:%M" if when.date() == dt.datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")
+    is_today = when.date() == dt.datetime.now().astimezone().date()
+    return when.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M")
 
 
 def _span(seconds: float) -> str:
+    """Return a time as whole days, hours, minutes or seconds, the largest that it fills: `2 days`, `5 min`."""
     for unit, name in ((86_400, "day"), (3_600, "h"), (60, "min")):
         if seconds >= unit:
             return plural(int(seconds // unit), name) if name == "day" else f"{int(seconds // unit)} {name}"
