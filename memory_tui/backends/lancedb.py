@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import platformdirs
 from msgspec import Struct
@@ -33,17 +33,15 @@ from memory_tui.config import config_keys, places
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError, SettingError
 from memory_tui.formatting import install_extra, one_line, safe
 from memory_tui.locks import WriterLock
+from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.openclaw.prompt import RECALL, STORE
 from memory_tui.plan import NAMED, Plan
-from memory_tui.providers.chain import NONE, Chain
+from memory_tui.providers.base import Vectors
+from memory_tui.providers.chain import NONE, Chain, ChainMember
 from memory_tui.providers.options import ProviderSettings, takes_secrets
 from memory_tui.secrets.finder import kinds
 from memory_tui.secrets.labels import Known
 from memory_tui.state_db import Table
-
-if TYPE_CHECKING:
-    from memory_tui.providers.base import Provider, Vectors
-
 
 T = TypeVar("T")
 Rows: TypeAlias = Any
@@ -127,20 +125,21 @@ def is_id(text: str) -> bool:
 
 def folder_of(choices: Plan) -> str:
     """Return the folder that `--memories` names, else the configured one, else OpenClaw's. Raises SettingError."""
-    text = choices.options.memories.strip()
-    if not text and choices.options.sample:
-        text = str(choices.workspace.parent / "memories")
-    text = text or choices.config.text(f"{CONFIG}dbPath").strip()
-    text = (text or str(places.state_folder() / "memory" / "lancedb")).removeprefix("file://")
-    if "\0" in text or "://" in text:
-        raise SettingError(f"{one_line(text)!r} is no folder for a LanceDB table.", "Name one: --memories DIR.")
-    return os.path.abspath(places.expand(text))  # noqa: PTH100
+    named = choices.options.memories.strip()
+    if not named and choices.options.sample:
+        named = str(choices.workspace.parent / "memories")
+    usual = str(places.state_folder() / "memory" / "lancedb")
+    folder = (named or choices.config.text(f"{CONFIG}dbPath").strip() or usual).removeprefix("file://")
+    if "\0" in folder or "://" in folder:
+        raise SettingError(f"{one_line(folder)!r} is no folder for a LanceDB table.", "Name one: --memories DIR.")
+    return os.path.abspath(places.expand(folder))  # noqa: PTH100
 
 
 # --- the library ---------------------------------------------------------------------------------------------------
 
 
 def _library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without types
+    """Return the module `name`, once LanceDB is loaded. Raises MemoriesUnavailable where it is not installed."""
     with _LOADING:
         # Read once, when it is loaded: its remarks on standard error would lie on the screen.
         for variable, level in (("LANCE_LOG", "error"), ("LANCEDB_LOG", "error"), ("RUST_BACKTRACE", "0")):
@@ -154,7 +153,9 @@ def _library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without t
 
 
 def _call(folder: str, doing: str, run: Callable[[], T]) -> T:
-    """Return what `run` returns, and turn whatever the library raises into MemoriesUnavailable."""
+    """Return what `run` returns, and turn whatever the library raises into MemoriesUnavailable; `doing` names the work
+    in its sentence.
+    """
     try:
         return run()
     except MemoryTuiError:
@@ -180,18 +181,16 @@ _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 def _failure(folder: str, doing: str, error: BaseException) -> MemoriesUnavailable:
     """Return why LanceDB failed at `doing` something with `folder`, as a sentence, or that it is damaged."""
     text = str(error)
-    low = text.lower().replace(" ", "")
+    key = text.lower().replace(" ", "")
     for pattern, sentence, next_step in _REASONS:
-        if re.search(pattern, low):
+        if re.search(pattern, key):
             return MemoriesUnavailable(sentence.format(one_line(folder)), next_step)
-    first = _SOURCE.sub("", text.splitlines()[0] if text.strip() else "no reason given")
-    reason = one_line(first.removeprefix("lance error: "), 200).rstrip(". ,")
-    if not re.search(_DAMAGE, low):
+    first_line = text.splitlines()[0] if text.strip() else "no reason given"
+    reason = one_line(_SOURCE.sub("", first_line).removeprefix("lance error: "), 200).rstrip(". ,")
+    if not re.search(_DAMAGE, key):
         return MemoriesUnavailable(f"{doing} {one_line(folder)} failed: {reason}.", "")
-    return MemoriesUnavailable(
-        f"The table in {one_line(folder)} is damaged: {reason}. memory-tui changes nothing in it.",
-        "Restore the folder from a backup, or name another one: --memories DIR.",
-    )
+    sentence = f"The table in {one_line(folder)} is damaged: {reason}. memory-tui changes nothing in it."
+    return MemoriesUnavailable(sentence, "Restore the folder from a backup, or name another one: --memories DIR.")
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -201,13 +200,11 @@ class EntryTable:
     """An open table. Every method raises MemoriesUnavailable; each sees what other programs wrote meanwhile."""
 
     def __init__(self, folder: str, table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
-        self._folder = folder
-        self._table = table
+        self._folder, self._table = folder, table
         self.closed = False
         """Whether a call failed, after which the table is opened anew."""
-        schema = table.schema
-        self.dims = _dims(folder, schema)
-        self.model = _model_of(schema.metadata)
+        self.dims = _dims(folder, table.schema)
+        self.model = record_of((table.schema.metadata or {}).get(_MODEL, b""))
         """What the table says of who made its vectors; empty where it says nothing."""
 
     @classmethod
@@ -219,13 +216,13 @@ class EntryTable:
             step = "Name the folder of a LanceDB: --memories DIR."
             raise MemoriesUnavailable(f"{one_line(folder)} cannot be read: {error.strerror}.", step) from error
         if f"{TABLE}.lance" not in names:
-            first = 'memory-tui ltm store "TEXT" stores the first one.'
-            raise TableMissing(f"There are no memories in {one_line(folder)} yet.", first)
-        return _call(folder, "Opening", lambda: cls(folder, _connected(folder).open_table(TABLE)))
+            step = 'memory-tui ltm store "TEXT" stores the first one.'
+            raise TableMissing(f"There are no memories in {one_line(folder)} yet.", step)
+        return _call(folder, "Opening", lambda: cls(folder, _library().connect(folder).open_table(TABLE)))
 
     @classmethod
     def create(cls, folder: str, dims: int, model: Mapping[str, Any]) -> EntryTable:
-        """Make a table."""
+        """Make a table of vectors with `dims` numbers; `model` says who makes them."""
         pa = _library("pyarrow")
         number, text = pa.float64(), pa.string()
         columns = [pa.field("id", text, nullable=False), pa.field("text", text)]
@@ -236,8 +233,8 @@ class EntryTable:
         def run() -> EntryTable:
             # OpenClaw's plug-in has a library that panics over files of version 2.2.
             options = {"new_table_data_storage_version": "2.0"}
-            table = _connected(folder).create_table(TABLE, schema=schema, storage_options=options, exist_ok=True)
-            return cls(folder, table)
+            connection = _library().connect(folder)
+            return cls(folder, connection.create_table(TABLE, schema=schema, storage_options=options, exist_ok=True))
 
         return _call(folder, "Making a table in", run)
 
@@ -254,11 +251,13 @@ class EntryTable:
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[EntryHit]:
         """Return the nearest entries with their distance (squared L2), exactly: no index may leave one out."""
-        numbers, columns = [float(number) for number in vector], [*FIELDS, "_distance"]
-        rows = self._use(
-            "Searching",
-            lambda table: table.search(numbers).bypass_vector_index().select(columns).limit(limit).to_arrow(),
-        )
+        numbers = [float(number) for number in vector]
+
+        def run(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
+            search = table.search(numbers).bypass_vector_index()
+            return search.select([*FIELDS, "_distance"]).limit(limit).to_arrow()
+
+        rows = self._use("Searching", run)
         pairs = zip(entries_of(rows), rows["_distance"].to_pylist(), strict=True)
         return [EntryHit(entry, float(distance)) for entry, distance in pairs if distance is not None]
 
@@ -275,9 +274,8 @@ class EntryTable:
         values = {**entry.as_dict(), "vector": [float(number) for number in vector]}
 
         def run(table: Any) -> int:  # noqa: ANN401 - a table of LanceDB
-            arrays = [
-                pa.array([_fitting(values.get(column.name), column.type)], column.type) for column in table.schema
-            ]
+            row = [(_fitting(values.get(column.name), column.type), column.type) for column in table.schema]
+            arrays = [pa.array([value], kind) for value, kind in row]
             return int(table.add(pa.Table.from_arrays(arrays, schema=table.schema)).version)
 
         return self._use("Writing", run)
@@ -298,6 +296,7 @@ class EntryTable:
         """Join small files where there are many, which is seen to now and then; no entry changes."""
 
         def run(table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
+            # To count them takes time, so only at each tenth version.
             if table.version % 10 == 0 and table.stats()["fragment_stats"]["num_small_fragments"] >= COMPACT_AT:
                 table.optimize()
 
@@ -308,7 +307,7 @@ class EntryTable:
 
         def run() -> T:
             if version:
-                older = _connected(self._folder).open_table(TABLE)
+                older = _library().connect(self._folder).open_table(TABLE)
                 older.checkout(version)
                 return use(older)
             self._table.checkout_latest()
@@ -325,46 +324,36 @@ def entries_of(rows: Rows) -> tuple[MemoryEntry, ...]:
     """Return the entries of rows."""
     return tuple(
         MemoryEntry(
-            str(row["id"] or ""),
-            str(row["text"] or ""),
-            _number(row.get("importance")),
-            str(row.get("category") or "other"),
-            _number(row.get("createdAt")),
+            id=str(row["id"] or ""),
+            text=str(row["text"] or ""),
+            importance=_number(row.get("importance")),
+            category=str(row.get("category") or "other"),
+            created_at=_number(row.get("createdAt")),
         )
         for row in rows.to_pylist()
     )
 
 
 def _number(value: object) -> float:
+    """Return a number that other programs wrote; 0 for what is none."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 def _fitting(value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value, a type of Arrow
-    """Return times as whole numbers where the column has those."""
+    """Return `value` as a column of `kind` takes it: a time is a whole number where the column has those."""
     return round(value) if isinstance(value, float) and str(kind).startswith(("int", "uint")) else value
 
 
 def _without_vectors(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
-    names = [name for name in FIELDS if name in table.schema.names]
-    return table.search().select(names).to_arrow()
-
-
-def _connected(folder: str) -> Any:  # noqa: ANN401 - a connection of LanceDB
-    return _library().connect(folder)
+    return table.search().select([name for name in FIELDS if name in table.schema.names]).to_arrow()
 
 
 def _filter(ids: Sequence[str]) -> str:
-    for item in ids:
-        if not is_id(item):
-            raise EntryRefused(f"{one_line(item, 60)!r} is no id of an entry.", "memory-tui ltm list shows them.")
+    """Return the condition for the rows of `ids`. Raises EntryRefused for what is no id."""
+    for text in ids:
+        if not is_id(text):
+            raise EntryRefused(f"{one_line(text, 60)!r} is no id of an entry.", "memory-tui ltm list shows them.")
     return f"id IN ({', '.join(map(repr, ids))})"
-
-
-def _model_of(metadata: Mapping[bytes, bytes] | None) -> Mapping[str, Any]:
-    with suppress(ValueError):
-        model = json.loads((metadata or {}).get(_MODEL, b"{}"))
-        return model if isinstance(model, dict) else {}
-    return {}
 
 
 def _dims(folder: str, schema: Any) -> int:  # noqa: ANN401 - a schema of Arrow
@@ -373,9 +362,8 @@ def _dims(folder: str, schema: Any) -> int:  # noqa: ANN401 - a schema of Arrow
     size = 0 if missing else getattr(schema.field("vector").type, "list_size", 0)
     if not size:
         what = f"it has no column {missing[0]}" if missing else "its vectors have no fixed length"
-        raise MemoriesUnavailable(
-            f"The table {TABLE} in {one_line(folder)} holds no memories: {what}.", "Name another place: --memories DIR."
-        )
+        sentence = f"The table {TABLE} in {one_line(folder)} holds no memories: {what}."
+        raise MemoriesUnavailable(sentence, "Name another place: --memories DIR.")
     return int(size)
 
 
@@ -430,8 +418,7 @@ def category_of(text: str) -> str:
 def injection(text: str) -> str:
     """Return the pattern by which `text` looks like instructions to an agent; empty where it does not."""
     flat = " ".join(text.split())
-    flags = re.IGNORECASE | re.ASCII
-    return next((name for name, pattern in _INJECTIONS if re.search(pattern, flat, flags)), "")
+    return next((name for name, pattern in _INJECTIONS if re.search(pattern, flat, re.IGNORECASE | re.ASCII)), "")
 
 
 def require_storable(text: str) -> str:
@@ -475,51 +462,47 @@ class VectorSpace:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Return unit vectors of `texts`. Raises ProviderError, and EntryRefused for a text that may not be sent."""
         provider = self.provider()
-        host = getattr(provider, "host", "")
-        none = Known(cleared=cleared(self._choices.workspace))
-        secrets = [] if takes_secrets(host, self._settings) else [kind for text in texts for kind in kinds(text, none)]
-        if secrets:
-            step = "Take it out, or use a provider of this machine: --provider builtin."
-            raise EntryRefused(f"The text looks like it holds a secret ({secrets[0]}), and {host} would get it.", step)
+        if not takes_secrets(provider.host, self._settings):
+            known = Known(cleared=cleared(self._choices.workspace))
+            secrets = [kind for text in texts for kind in kinds(text, known)]
+            if secrets:
+                sentence = f"The text looks like it holds a secret ({secrets[0]}), and {provider.host} would get it."
+                raise EntryRefused(sentence, "Take it out, or use a provider of this machine: --provider builtin.")
         return provider.embed(list(texts), "query" if query else "document")
 
     def require_same(self, table: EntryTable) -> None:
         """Raise OtherVectors unless the provider in use can have made the vectors of `table`; and ProviderError."""
         identity = self.provider().identity
-        current, recorded = (identity.provider, identity.model), (table.model.get("provider"), table.model.get("model"))
+        current = f"{identity.provider} {identity.model}"
+        recorded = f"{table.model.get('provider')} {table.model.get('model')}"
         if identity.dims != table.dims or (table.model and current != recorded):
-            source = " ".join(map(str, recorded)) if table.model else f"vectors of {table.dims:,} numbers"
-            raise OtherVectors(
-                f"The memories were made with another model, {source}; {' '.join(current)} makes {identity.dims:,} "
-                "numbers. Nothing can be ranked.",
-                "Name the provider that made them: --provider NAME.",
-            )
+            source = recorded if table.model else f"vectors of {table.dims:,} numbers"
+            why = f"The memories were made with another model, {source}; {current} makes {identity.dims:,} numbers."
+            raise OtherVectors(f"{why} Nothing can be ranked.", "Name the provider that made them: --provider NAME.")
 
-    def provider(self) -> Provider:
+    def provider(self) -> ChainMember:
         """Return who embeds. Raises ProviderError."""
         if self._chain is None:
             self._chain = self._chosen()
         provider = self._chain.provider()
         if provider is None:
-            raise self._chain.state().error or ProviderError(
-                "Memories need vectors, and the provider is none.", "Name one: --provider builtin."
-            )
+            none = ProviderError("Memories need vectors, and the provider is none.", "Name one: --provider builtin.")
+            raise self._chain.state().error or none
         return provider
 
     def _chosen(self) -> Chain:
         """Return the chain named on the command line, else the plug-in's, else that of the notes."""
-        usual = self._settings
-        settings = usual if self._choices.provider_origin == NAMED else self._configured(usual) or usual
-        if self._shared is not None and settings is usual and self._shared.name not in (NONE, ""):
+        is_named = self._choices.provider_origin == NAMED
+        configured = None if is_named else self._configured(self._settings)
+        if configured is None and self._shared is not None and self._shared.name not in (NONE, ""):
             return self._shared
-        return Chain(replace(settings, fallback=""), lambda _error: None)
+        return Chain(replace(configured or self._settings, fallback=""), lambda _error: None)
 
     def _configured(self, usual: ProviderSettings) -> ProviderSettings | None:
         """Return the settings of OpenClaw's plug-in; None where it has none."""
         config = self._choices.config
-        provider, model, address = (
-            config.text(f"{CONFIG}embedding.{name}") for name in ("provider", "model", "baseUrl")
-        )
+        names = ("provider", "model", "baseUrl")
+        provider, model, address = (config.text(f"{CONFIG}embedding.{name}") for name in names)
         key = f"{CONFIG}embedding.apiKey"
         if not (provider or model or address or key in config.entries):
             return None
@@ -566,6 +549,10 @@ class Memories:
 
     def __init__(self, choices: Plan, approvals: Approvals, shared: Chain | None = None) -> None:
         self.folder = folder_of(choices)
+        self.label = one_line(self.folder)
+        """The folder as it is shown, and as an approval names it."""
+        self.approvals = Approvals(Path(self.folder))
+        """The agreements about this table: they belong to the table, whatever the workspace."""
         self.space = VectorSpace(choices, approvals, shared)
         self._choices = choices
         self._lock = threading.RLock()
@@ -577,11 +564,6 @@ class Memories:
         self._table = None
 
     @property
-    def label(self) -> str:
-        """Return the folder as it is shown, and as an approval names it."""
-        return one_line(self.folder)
-
-    @property
     def _key(self) -> str:
         """Return a short name for what is kept about this table elsewhere; two names of one folder share it."""
         return hashlib.sha256(os.fsencode(f"{os.path.realpath(self.folder)}\0{TABLE}")).hexdigest()[:16]
@@ -589,15 +571,9 @@ class Memories:
     # --- agreement ---
 
     @property
-    def approvals(self) -> Approvals:
-        """Return the agreements about this table: they belong to the table, whatever the workspace."""
-        return Approvals(Path(self.folder))
-
-    @property
     def writable(self) -> bool:
         """Tell whether a person agreed that memory-tui writes the table, here."""
-        read_only = self._choices.options.read_only
-        return not read_only and self.approvals.find(WRITES, self.label) is not None
+        return not self._choices.options.read_only and self.approvals.find(WRITES, self.label) is not None
 
     def approve(self, how: str) -> None:
         """Save that a person agreed. Raises ApprovalUnsaved."""
@@ -618,21 +594,20 @@ class Memories:
 
     def named(self, text: str) -> MemoryEntry | None:
         """Return the entry whose id is `text`, or alone begins so; None where there is none."""
-        entries = [item for item in self.table().entries() if len(text) >= 4 and item.id.startswith(text.lower())]
+        entries = [entry for entry in self.table().entries() if len(text) >= 4 and entry.id.startswith(text.lower())]
         return entries[0] if len(entries) == 1 else None
 
     def search(self, query: str, limit: int = LIMIT, least: float = COMMAND_MIN) -> tuple[EntryHit, ...]:
         """Return the entries nearest to `query` with at least the score `least`."""
         if not query.strip() or len(query) > _MOST_QUERY:
-            raise QueryError(
-                f"A query has 1 to {_MOST_QUERY:,} characters.", 'For instance: memory-tui ltm search "tabs".'
-            )
+            step = 'For instance: memory-tui ltm search "tabs".'
+            raise QueryError(f"A query has 1 to {_MOST_QUERY:,} characters.", step)
         table = self.table()
         self.space.require_same(table)
         [vector] = self.space.embed([query], query=True)
         if not vector.any():
             raise QueryError("The model knows no word of the query, so nothing can be ranked.", "Ask in other words.")
-        return tuple(item for item in table.nearest(vector, limit) if item.score >= least)
+        return tuple(hit for hit in table.nearest(vector, limit) if hit.score >= least)
 
     # --- changing ---
 
@@ -645,21 +620,20 @@ class Memories:
         if category not in CATEGORIES:
             raise EntryRefused(f"There is no category {category!r}.", f"Choose one of {', '.join(CATEGORIES)}.")
         with self._changing(make=True) as table:
-            same = next((item for item in table.entries() if normalised(item.text) == text), None)
-            if same is not None:
-                return StoredEntry("duplicate", same)
+            for entry in table.entries():
+                if normalised(entry.text) == text:
+                    return StoredEntry("duplicate", entry)
             self.space.require_same(table)
             [vector] = self.space.embed([text])
             if not vector.any():
-                raise EntryRefused(
-                    "The model knows no word of the text, so it could never be found.", "Say it in words."
-                )
+                sentence = "The model knows no word of the text, so it could never be found."
+                raise EntryRefused(sentence, "Say it in words.")
             for nearest in table.nearest(vector, 1):
                 if nearest.score >= DUPLICATE:
                     return StoredEntry("duplicate", nearest.entry, nearest.score)
-            entry = MemoryEntry(str(uuid.uuid4()), text, float(importance), category, round(time.time() * 1000))
-            version = table.insert(entry, vector)
-            self._note(version, "store")
+            milliseconds = round(time.time() * 1000)
+            entry = MemoryEntry(str(uuid.uuid4()), text, float(importance), category, created_at=milliseconds)
+            self._note(table.insert(entry, vector), "store")
             table.compact()
             return StoredEntry("created", entry)
 
@@ -667,56 +641,55 @@ class Memories:
         """Delete the entries of `ids`. Raises EntryRefused where one is not there."""
         with self._changing() as table:
             entries = entries_of(table.rows(ids))
-            if missing := set(ids) - {item.id for item in entries}:
-                raise EntryRefused(
-                    f"There is no entry {one_line(min(missing), 60)}.", "memory-tui ltm list shows the ids."
-                )
+            if missing := set(ids) - {entry.id for entry in entries}:
+                sentence = f"There is no entry {one_line(min(missing), 60)}."
+                raise EntryRefused(sentence, "memory-tui ltm list shows the ids.")
             self._note(table.delete(ids), "forget")
             return Forgotten(entries)
 
     def forget_by_query(self, query: str, least: float = FORGET_MIN) -> Forgotten:
         """Delete the one entry that `query` clearly means; else nothing, and the candidates from `least` on."""
         hits = self.search(query, LIMIT, least)
-        near = [item for item in hits if item.score >= FORGET_MIN]
-        return self.forget([near[0].entry.id]) if len(near) == 1 and near[0].score > CLEAR else Forgotten((), hits)
+        near = [hit for hit in hits if hit.score >= FORGET_MIN]
+        if len(near) == 1 and near[0].score > CLEAR:
+            return self.forget([near[0].entry.id])
+        return Forgotten((), hits)
 
     def undo(self) -> Undone:
         """Take back the last change of ours that is not undone. Raises EntryRefused."""
         with self._changing() as table:
-            changes, versions = _CHANGES.of(self._key), table.versions()
-            kinds_at = {
-                int(number): change["kind"]
-                for number, change in changes.read().items()
-                # A table that was made anew counts its versions again.
-                if int(number) - 1 in versions and abs(versions.get(int(number), 0) - change["at"]) < _SAME_SECONDS
+            changes = _CHANGES.of(self._key)
+            times = table.versions()
+            kind_by_version = {
+                int(version): change["kind"]
+                for version, change in changes.read().items()
+                # A table that was made anew counts its versions again, so the time has to fit too.
+                if int(version) - 1 in times and abs(times.get(int(version), 0) - change["at"]) < _SAME_SECONDS
             }
-            if not kinds_at:
+            if not kind_by_version:
                 raise EntryRefused("There is nothing to undo.", "Older versions of the table are kept for seven days.")
-            number = max(kinds_at)
-            before, after = (frozenset(table.entries(version)) for version in (number - 1, number))
-            ids = [item.id for item in before ^ after]
-            if not ids or _bits(table.rows(ids)) != _bits(table.rows(ids, number)):
+            last = max(kind_by_version)
+            entries = frozenset(table.entries(last)) ^ frozenset(table.entries(last - 1))
+            ids = [entry.id for entry in entries]
+            if not ids or _bits(table.rows(ids)) != _bits(table.rows(ids, last)):
                 raise EntryRefused("The last change was changed again since, so it stays.", "memory-tui ltm list")
-            if kinds_at[number] == "store":
+            if kind_by_version[last] == "store":
                 table.delete(ids)
             else:
-                table.put_back(table.rows(ids, number - 1))
-            changes.remove(str(number))
-            return Undone(kinds_at[number], tuple(before ^ after))
+                table.put_back(table.rows(ids, last - 1))
+            changes.remove(str(last))
+            return Undone(kind_by_version[last], tuple(entries))
 
     # --- how a change is made ---
-
-    @property
-    def lock_file(self) -> Path:
-        """Return the file beside which the process that changes the table has its lock."""
-        return platformdirs.user_state_path("memory-tui", appauthor=False) / "ltm" / self._key
 
     @contextmanager
     def _changing(self, *, make: bool = False) -> Iterator[EntryTable]:
         """Yield the table, while no other process of this user changes it, once a person agreed to that."""
         if self._choices.options.read_only:
             raise EntryRefused("The memories are read-only here.", "Leave --read-only out.")
-        if not self.writable and not (make and not self.exists()):
+        # Whoever stores the first entry agrees by that.
+        makes_table = make and not self.exists()
+        if not self.writable and not makes_table:
             step = "To agree: memory-tui ltm approve."
             raise EntryRefused(f"Nobody has agreed yet that memory-tui writes the memories in {self.label}.", step)
         with self._lock, self._locked():
@@ -728,18 +701,21 @@ class Memories:
             yield self.table()
 
     def _locked(self) -> WriterLock:
+        """Return the lock of the process that changes the table. Raises MemoriesUnavailable where it waits too long."""
+        file = platformdirs.user_state_path("memory-tui", appauthor=False) / "ltm" / self._key
         until = time.monotonic() + _LOCK_SECONDS
         try:
-            durable.make_folder(self.lock_file.parent)
-            while (lock := WriterLock.acquire(self.lock_file)) is None:
+            durable.make_folder(file.parent)
+            while (lock := WriterLock.acquire(file)) is None:
                 if time.monotonic() > until:
                     raise MemoriesUnavailable("Another memory-tui is changing the memories.", "Try again in a moment.")
                 time.sleep(_PAUSE_SECONDS)
         except (OSError, IndexUnavailable) as error:
-            raise MemoriesUnavailable(f"{self.lock_file} cannot be locked: {error}.", "Check its folder.") from error
+            raise MemoriesUnavailable(f"{file} cannot be locked: {error}.", "Check its folder.") from error
         return lock
 
     def _note(self, version: int, kind: str) -> None:
+        """Keep what made a version of the table, and when, for `undo`."""
         _CHANGES.of(self._key).put(str(version), {"kind": kind, "at": time.time()})
 
 
@@ -769,11 +745,10 @@ def answer(memories: Memories, tool: str, args: Mapping[str, Any]) -> ToolAnswer
 
 def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
     """Answer memory_recall: the entries most like `query`, by likeness; none where nothing can be ranked."""
-    try:
+    hits: tuple[EntryHit, ...] = ()
+    # Nothing can be ranked by such a query, or nothing is there.
+    with suppress(TableMissing, QueryError):
         hits = memories.search(query, limit, TOOL_MIN)
-    except (TableMissing, QueryError):
-        # Nothing can be ranked by such a query, or nothing is there.
-        hits = ()
     if not hits:
         return ToolAnswer("No relevant memories found.", {"count": 0})
     lines = [
@@ -785,14 +760,14 @@ def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
 
 
 def _store(memories: Memories, text: str, importance: float, category: str) -> ToolAnswer:
-    done = memories.store(text, importance, category)
-    excerpt = _clean(done.entry.text)
-    if done.action == "duplicate":
-        return ToolAnswer(
-            f'Similar memory already exists: "{excerpt}"',
-            {"action": "duplicate", "existingId": done.entry.id, "existingText": done.entry.text},
-        )
-    return ToolAnswer(f'Stored: "{excerpt[:100]}..."', {"action": "created", "id": done.entry.id})
+    """Answer memory_store."""
+    stored = memories.store(text, importance, category)
+    entry = stored.entry
+    excerpt = _clean(entry.text)
+    if stored.action == "duplicate":
+        details = {"action": "duplicate", "existingId": entry.id, "existingText": entry.text}
+        return ToolAnswer(f'Similar memory already exists: "{excerpt}"', details)
+    return ToolAnswer(f'Stored: "{excerpt[:100]}..."', {"action": "created", "id": entry.id})
 
 
 def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
@@ -804,24 +779,23 @@ def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
         return ToolAnswer(f"Memory {key.lower()} forgotten.", {"action": "deleted", "id": key.lower()})
     if not query.strip():
         return ToolAnswer("Provide query or memoryId.", {"error": "missing_param"})
-    try:
-        done = memories.forget_by_query(query)
-    except TableMissing:
-        return ToolAnswer("No matching memories found.", {"found": 0})
-    for entry in done.entries:
+    forgotten = Forgotten(())
+    with suppress(TableMissing):
+        forgotten = memories.forget_by_query(query)
+    if forgotten.entries:
+        entry = forgotten.entries[0]
         return ToolAnswer(f'Forgotten: "{_clean(entry.text)}"', {"action": "deleted", "id": entry.id})
-    if not done.candidates:
+    if not forgotten.candidates:
         return ToolAnswer("No matching memories found.", {"found": 0})
-    lines = [f"- [{item.entry.id}] {_clean(item.entry.text)[:60]}..." for item in done.candidates]
-    return ToolAnswer(
-        f"Found {len(lines)} candidates. Specify memoryId:\n" + "\n".join(lines),
-        {"action": "candidates", "candidates": [_fields(item) for item in done.candidates]},
-    )
+    lines = [f"- [{hit.entry.id}] {_clean(hit.entry.text)[:60]}..." for hit in forgotten.candidates]
+    details = {"action": "candidates", "candidates": [_fields(hit) for hit in forgotten.candidates]}
+    return ToolAnswer(f"Found {len(lines)} candidates. Specify memoryId:\n" + "\n".join(lines), details)
 
 
 def _fields(hit: EntryHit) -> dict[str, Any]:
-    item = hit.entry
-    fields = {"id": item.id, "text": item.text, "category": item.category, "importance": item.importance}
+    """Return an entry as OpenClaw's tools give it."""
+    entry = hit.entry
+    fields = {"id": entry.id, "text": entry.text, "category": entry.category, "importance": entry.importance}
     return {**fields, "score": hit.score}
 
 

@@ -97,9 +97,8 @@ class QmdFolder(Struct, frozen=True):
             if usual.is_dir() and not os.path.lexists(self.models):
                 self.models.symlink_to(usual)
         except OSError as error:
-            raise QmdFailure(
-                f"{self.folder} cannot be made: {error.strerror}.", "Name another folder with --qmd-home."
-            ) from error
+            step = "Name another folder with --qmd-home."
+            raise QmdFailure(f"{self.folder} cannot be made: {error.strerror}.", step) from error
 
     def remembered(self, name: str) -> dict[str, Any]:
         """Return what is kept about this QMD for every process under `name`; empty where nothing is."""
@@ -141,6 +140,7 @@ def find(command: str) -> tuple[str, ...]:
 
 
 def _on_path(name: str) -> str:
+    """Return the path of the program `name`. Raises QmdFailure where it is not there."""
     path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - an unknown user is no error
     if path is None:
         raise QmdFailure(f"The program {name} is not there.", INSTALL)
@@ -157,8 +157,8 @@ def version(words: Sequence[str], place: QmdFolder, stop: Stop | None = None) ->
     record = place.remembered("program")
     text = str(record.get("version", "")) if record.get("files") == stamp else ""
     if not text:
-        text = finished(run(words, ["--version"], place.environment(), Path("/"), _VERSION_SECONDS, stop), "--version")
-        text = text.strip()[:80]
+        output = run(words, ["--version"], place.environment(), Path("/"), _VERSION_SECONDS, stop)
+        text = finished(output, "--version").strip()[:80]
         place.remember("program", {"files": stamp, "version": text})
     number = re.search(r"qmd\s+v?(\d+)\.\d+\.\d+", text, re.IGNORECASE)
     if number is None:
@@ -219,11 +219,10 @@ def run(
                 f"QMD did not answer in {seconds:g} s.",
                 "Give it more time (memory.qmd.limits.timeoutMs, memory.qmd.update), or leave the answers to builtin.",
             )
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read(MOST_OUTPUT).decode("utf-8", "replace"))
-    return Output(texts[0], texts[1], code)
+        out.seek(0)
+        err.seek(0)
+        stdout, stderr = (file.read(MOST_OUTPUT).decode("utf-8", "replace") for file in (out, err))
+    return Output(stdout, stderr, code)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -254,11 +253,13 @@ def finished(output: Output, what: str) -> str:
     if not output.code:
         return output.stdout
     lines = [line.strip() for line in (output.stderr or output.stdout).splitlines() if not _NOISE.search(line)]
-    telling = [line for line in lines if "rror" in line or "not found" in line]
-    reason = one_line((telling or lines or [f"exit status {output.code}"])[0], 200).rstrip(".")
-    reason = f"it was killed by signal {-output.code}" if output.code < 0 else reason
-    broken = re.search("not a database|malformed|YAML|index.yml", output.stderr + output.stdout)
-    raise QmdFailure(f"QMD {what} failed: {reason}.", RESET if broken else _DOCTOR)
+    errors = [line for line in lines if "rror" in line or "not found" in line]
+    first_line = (errors or lines or [f"exit status {output.code}"])[0]
+    reason = one_line(first_line, 200).rstrip(".")
+    if output.code < 0:
+        reason = f"it was killed by signal {-output.code}"
+    is_broken = re.search("not a database|malformed|YAML|index.yml", output.stderr + output.stdout)
+    raise QmdFailure(f"QMD {what} failed: {reason}.", RESET if is_broken else _DOCTOR)
 
 
 # --- models --------------------------------------------------------------------------------------------------------
@@ -280,25 +281,28 @@ def models(place: QmdFolder) -> dict[str, str]:
     except OSError as error:
         raise QmdFailure(f"{place.index_yml} cannot be read: {error.strerror}.", "Check it.") from error
     section = re.search(r"^models:[ \t]*\n((?:[ \t]+.*\n?)*)", f"{text}\n", re.MULTILINE)
-    line = r"^[ \t]+(embed|generate|rerank):[ \t]*(['\"]?)(.+?)\2[ \t]*(?:#.*)?$"
-    written = {item[1]: item[3] for item in re.finditer(line, section[1] if section else "", re.MULTILINE)}
-    named = {role: written.get(role) or os.environ.get(f"QMD_{role.upper()}_MODEL") or MODELS[role] for role in MODELS}
-    return {role: _trouble(name, place) for role, name in named.items()}
+    line = r"^[ \t]+(?P<role>embed|generate|rerank):[ \t]*(?P<quote>['\"]?)(?P<name>.+?)(?P=quote)[ \t]*(?:#.*)?$"
+    lines = re.finditer(line, section[1] if section else "", re.MULTILINE)
+    configured = {match["role"]: match["name"] for match in lines}
+    usual = {role: os.environ.get(f"QMD_{role.upper()}_MODEL") or default for role, default in MODELS.items()}
+    return {role: _model_problem(configured.get(role) or usual[role], place) for role in MODELS}
 
 
-def _trouble(name: str, place: QmdFolder) -> str:
+def _model_problem(name: str, place: QmdFolder) -> str:
+    """Return why QMD cannot load the model `name`; empty where it can."""
     path = Path(name).expanduser()
     if name.startswith("hf:"):
-        user, file = name.removeprefix("hf:").partition("/")[0], name.rpartition("/")[2]
+        user = name.removeprefix("hf:").partition("/")[0]
+        file = name.rpartition("/")[2]
         # node-llama-cpp puts the user before the name of the file.
-        candidates = [place.models / item for item in (f"hf_{user}_{file}", file)]
-        path = next((item for item in candidates if item.is_file()), candidates[1])
+        path = place.models / f"hf_{user}_{file}"
+        path = path if path.is_file() else place.models / file
     try:
         with path.open("rb") as opened:
-            bad = opened.read(4) != b"GGUF"
+            is_gguf = opened.read(4) == b"GGUF"
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}"
-    return f"{path} is not in GGUF format, and QMD would delete it" if bad else ""
+    return "" if is_gguf else f"{path} is not in GGUF format, and QMD would delete it"
 
 
 def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) -> None:
@@ -315,6 +319,7 @@ UPDATE = "Run memory-tui qmd update."
 _SKIPPED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
 """Folders that QMD never enters; nor any that begins with a dot."""
 _MOST_BLANK = 256
+_EVERY_NOTE = "**/*.md"
 
 
 class Collection(Struct, frozen=True):
@@ -337,18 +342,18 @@ class QmdIndex(Struct, frozen=True):
     @property
     def documents(self) -> int:
         """Count the active documents of all collections."""
-        return sum(len(item.documents) for item in self.collections.values())
+        return sum(len(collection.documents) for collection in self.collections.values())
 
-    def serving(self, specs: Collection) -> Collection | None:
-        """Return the collection with the folder and pattern of `wanted`, which may have another name."""
-        same = (specs.path, specs.pattern)
-        return next((item for item in self.collections.values() if (item.path, item.pattern) == same), None)
+    def serving(self, spec: Collection) -> Collection | None:
+        """Return the collection with the folder and pattern of `spec`, which may have another name; None without."""
+        place = (spec.path, spec.pattern)
+        return next((item for item in self.collections.values() if (item.path, item.pattern) == place), None)
 
 
 def read(file: Path) -> QmdIndex:
     """Return the state of the index in `file`. Raises QmdFailure."""
     try:
-        return read_foreign(file, _index)[0]
+        return read_foreign(file, _index)
     except NotSeen as error:
         if error.state == "missing":
             raise QmdFailure("QMD's index is empty or stale: it has not been made yet.", UPDATE) from None
@@ -359,6 +364,7 @@ def read(file: Path) -> QmdIndex:
 
 
 def _index(connection: apsw.Connection) -> QmdIndex:
+    """Return what QMD's database holds."""
     documents: dict[str, list[str]] = {}
     for name, path in connection.execute("SELECT collection, path FROM documents WHERE active = 1"):
         documents.setdefault(str(name), []).append(str(path))
@@ -367,9 +373,9 @@ def _index(connection: apsw.Connection) -> QmdIndex:
         str(name): Collection(str(name), str(path), str(pattern), documents=frozenset(documents.get(str(name), ())))
         for name, path, pattern in rows
     }
-    embeds = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'content_vectors'").fetchone()
-    counted = connection.execute("SELECT count(*) FROM content_vectors").fetchone() if embeds else None
-    return QmdIndex(collections, int(counted[0]) if counted else 0)
+    has_vectors = connection.table_exists(None, "content_vectors")
+    vectors: Any = connection.execute("SELECT count(*) FROM content_vectors").get if has_vectors else 0
+    return QmdIndex(collections, vectors)
 
 
 # --- the files on disk ---------------------------------------------------------------------------------------------
@@ -380,14 +386,17 @@ def files_of(folder: str, pattern: str) -> Iterator[tuple[str, os.stat_result]]:
 
     Only a name in the list of a folder counts: on some file systems MEMORY.md opens memory.md too.
     """
+    # At the commas outside braces.
     masks = re.split(r",(?![^{]*\})", pattern)
-    deep = bool(re.search(r"[/*?\[{]", pattern))
+    is_deep = re.search(r"[/*?\[{]", pattern) is not None
     for base, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if deep and name not in _SKIPPED and not name.startswith(".")]
+        # `os.walk` enters what is left in its list.
+        folders[:] = [name for name in folders if is_deep and name not in _SKIPPED and not name.startswith(".")]
         prefix = os.path.relpath(base, folder).replace(os.sep, "/") + "/"
         for name in sorted(names):
-            below, path = f"{prefix}{name}".removeprefix("./"), os.path.join(base, name)
-            fits = below.endswith(".md") if pattern == "**/*.md" else fits_pattern(below, masks)
+            below = f"{prefix}{name}".removeprefix("./")
+            path = os.path.join(base, name)
+            fits = below.endswith(".md") if pattern == _EVERY_NOTE else fits_pattern(below, masks)
             if fits and not name.startswith(".") and os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114
                 yield below, os.stat(path)  # noqa: PTH116
 
@@ -428,25 +437,25 @@ class Coverage(Struct, frozen=True):
 def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Coverage:
     """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `specs`."""
     files = documents = lacking = changed = 0
-    for item in specs:
-        collection = index.serving(item)
-        rows = collection.documents if collection is not None else frozenset()
-        there = {
+    for spec in specs:
+        collection = index.serving(spec)
+        indexed = collection.documents if collection is not None else frozenset()
+        times = {
             below: status.st_mtime
-            for below, status in files_of(item.path, item.pattern)
-            if below in rows or not _is_blank(os.path.join(item.path, below), status.st_size)
+            for below, status in files_of(spec.path, spec.pattern)
+            if below in indexed or not _is_blank(os.path.join(spec.path, below), status.st_size)
         }
-        files += len(there)
-        documents += len(rows)
-        lacking += len(there.keys() ^ rows)
-        changed += sum(0 < updated < there[path] for path in there.keys() & rows)
+        files += len(times)
+        documents += len(indexed)
+        lacking += len(times.keys() ^ indexed)
+        if updated > 0:
+            changed += sum(times[path] > updated for path in times.keys() & indexed)
     return Coverage(files, documents, lacking, changed)
 
 
 APPROVED_AS = "qmd"
 """What the approval to run QMD is saved under."""
 _NEEDED = {"search": (), "vsearch": ("embed",), "query": ("embed", "generate", "rerank")}
-_EVERY_NOTE = "**/*.md"
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -462,11 +471,11 @@ class QmdOptions(Struct, frozen=True):
     def of(cls, choices: Plan) -> QmdOptions:
         """Return the options of what was chosen."""
         values = {path.removeprefix(QMD): choices.backend_value(path) for path in BY_PATH if path.startswith(QMD)}
-        named = choices.config.entries.get(f"{QMD}command")
-        by_person = choices.backend_origin in ("--backend", "default")
-        named_by = "" if by_person else choices.backend_origin
-        if named is not None and f"{QMD}command" not in choices.backend_values:
-            named_by = str(named.places[-1])
+        # A program that no file names is as the person wants it.
+        named_by = "" if choices.backend_origin in ("--backend", "default") else choices.backend_origin
+        command = choices.config.entries.get(f"{QMD}command")
+        if command is not None and f"{QMD}command" not in choices.backend_values:
+            named_by = str(command.places[-1])
         return cls(choices.agent.id, os.path.realpath(choices.workspace), named_by, values)
 
     @property
@@ -483,30 +492,29 @@ class QmdOptions(Struct, frozen=True):
         return self.whole(name) / 1000
 
     def collections(self) -> tuple[Collection, ...]:
-        """Return the collections that QMD should have."""
-        rows: list[Collection] = []
+        """Return the collections that QMD should have, with the names that OpenClaw gives them."""
+        wanted: list[Collection] = []
         if self.values["includeDefaultMemory"]:
-            notes_folder = os.path.join(self.workspace, "memory")
-            rows += [
+            wanted = [
                 Collection("memory-root", self.workspace, "MEMORY.md"),
                 Collection("memory-alt", self.workspace, "memory.md"),
-                Collection("memory-dir", notes_folder, _EVERY_NOTE),
+                Collection("memory-dir", os.path.join(self.workspace, "memory"), _EVERY_NOTE),
             ]
         paths = self.values["paths"]
         for number, item in enumerate(paths if isinstance(paths, Sequence) else (), 1):
             if isinstance(item, Mapping) and str(item.get("path") or "").strip():
                 folder = os.path.normpath(os.path.join(self.workspace, expand(str(item["path"]))))
                 name = str(item.get("name") or f"custom-{number}")
-                rows.append(Collection(name, folder, str(item.get("pattern") or _EVERY_NOTE)))
-        specs: dict[str, Collection] = {}
-        for row in rows:
-            base = name = re.sub(r"[^a-z0-9-]+", "-", f"{row.name}-{self.agent}".lower()).strip("-")
+                wanted.append(Collection(name, folder, str(item.get("pattern") or _EVERY_NOTE)))
+        by_name: dict[str, Collection] = {}
+        for collection in wanted:
+            base = name = re.sub(r"[^a-z0-9-]+", "-", f"{collection.name}-{self.agent}".lower()).strip("-")
             number = 1
-            while name in specs:
+            while name in by_name:
                 number += 1
                 name = f"{base}-{number}"
-            specs[name] = replace(row, name=name)
-        return tuple(specs.values())
+            by_name[name] = replace(collection, name=name)
+        return tuple(by_name.values())
 
 
 def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
@@ -515,24 +523,25 @@ def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
     The first rule that fits decides; one that cannot be read fits every chat. A person without a session may ask.
     """
     key = session_key.strip().lower()
-    bare = re.sub(r"^agent:[^:]*:", "", key)
-    channel, kind = _chat(bare)
     if not key:
         return ""
+    bare = re.sub(r"^agent:[^:]*:", "", key)
+    channel, kind = _chat(bare)
     if not isinstance(scope, Mapping):
         return "" if kind == "direct" else "The default, direct chats alone,"
     rules = scope.get("rules") or ()
     for number, rule in enumerate(rules if isinstance(rules, Sequence) else [rules], 1):
-        match = rule.get("match") if isinstance(rule, Mapping) else None
-        match = match if isinstance(match, Mapping) else {}
-        prefix, raw = (str(match.get(name) or "").strip().lower() for name in ("keyPrefix", "rawKeyPrefix"))
+        rule = rule if isinstance(rule, Mapping) else {}
+        match = rule["match"] if isinstance(rule.get("match"), Mapping) else {}
+        prefix, raw_prefix = (str(match.get(name) or "").strip().lower() for name in ("keyPrefix", "rawKeyPrefix"))
+        prefixed = key if prefix.startswith("agent:") else bare
         if (
             str(match.get("channel") or channel).lower() == channel
             and str(match.get("chatType") or kind).lower().replace("dm", "direct") == kind
-            and (key if prefix.startswith("agent:") else bare).startswith(prefix)
-            and key.startswith(raw)
+            and prefixed.startswith(prefix)
+            and key.startswith(raw_prefix)
         ):
-            return "" if isinstance(rule, Mapping) and rule.get("action") == "allow" else f"Rule {number}"
+            return "" if rule.get("action") == "allow" else f"Rule {number}"
     return "" if (scope.get("default") or "allow") == "allow" else "The default"
 
 
@@ -542,8 +551,11 @@ def _chat(bare: str) -> tuple[str, str]:
         return "", ""
     channel, _, rest = bare.partition(":")
     kinds = {"group": "group", "channel": "channel", "direct": "direct", "dm": "direct"}
-    other = next((name for name in ("group", "channel") if f":{name}:" in f":{bare}:"), "direct")
-    return channel if rest else "", kinds.get(rest.partition(":")[0], other)
+    kind = kinds.get(rest.partition(":")[0])
+    if kind is None:
+        # Else the word may stand further behind.
+        kind = next((word for word in ("group", "channel") if f":{word}:" in f":{bare}:"), "direct")
+    return channel if rest else "", kind
 
 
 # --- an answer -----------------------------------------------------------------------------------------------------
@@ -614,39 +626,41 @@ def _inside(folder: str, below: str) -> str:
     return absolute if absolute.startswith(root.rstrip(os.sep) + os.sep) else ""
 
 
-def _hit(rank: int, row: Any, sources: Mapping[str, Collection], workspace: str) -> QmdHit:  # noqa: ANN401
+def _hit(rank: int, row: Any, collections: Mapping[str, Collection], workspace: str) -> QmdHit:  # noqa: ANN401
     """Return the hit of a row that QMD printed. Raises QmdFailure where it cannot be trusted."""
     row = row if isinstance(row, Mapping) else {}
     file, score, snippet = row.get("file"), row.get("score"), row.get("snippet", row.get("body"))
     address = re.fullmatch(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?", file) if isinstance(file, str) else None
     name, below = (unquote(part) for part in address.groups()) if address else ("", "")
-    collection = sources.get(name)
-    good = isinstance(snippet, str) and isinstance(score, int | float) and math.isfinite(score)
-    parts = set(below.split("/")) & {"", ".", ".."}
-    absolute = _inside(collection.path, below) if collection is not None and not _HIDDEN.search(below) else ""
-    if not good or parts or collection is None or not absolute:
+    collection = collections.get(name)
+    is_complete = isinstance(snippet, str) and isinstance(score, int | float) and math.isfinite(score)
+    is_plain = not _HIDDEN.search(below) and {"", ".", ".."}.isdisjoint(below.split("/"))
+    absolute = _inside(collection.path, below) if collection is not None and is_plain else ""
+    if not is_complete or collection is None or not absolute:
         excerpt = one_line(json.dumps(row, default=str), 80)
         raise QmdFailure(f"QMD's answer cannot be used: row {rank} is {excerpt}.", "Run memory-tui doctor.")
-    first, last, text = _lines(str(snippet), absolute)
+    start, end, text = _lines(str(snippet), absolute)
     path = os.path.relpath(os.path.join(collection.path, below), workspace).replace(os.sep, "/")
     path = f"qmd/{name}/{below}" if path.startswith(os.pardir) else path
-    return QmdHit(rank, path, first, last, text, float(score or 0), name)
+    return QmdHit(rank, path, start, end, text, score=float(score or 0), collection=name)
 
 
 def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
-    """Return the first and the last line, clamped to the file as it is now, and the text."""
+    """Return the first and the last line of a snippet, by its head `@@ -FIRST,COUNT @@`, clamped to the file as it is
+    now, and its text without that head; without one it is the whole file.
+    """
     try:
         with open(absolute, "rb") as file:  # noqa: PTH123
             length = max(1, sum(1 for _ in file))
     except OSError:
         # A ghost: QMD answers from a file that is gone, which the caller says of the whole index.
         length = 1
-    header = re.match(r"@@ -(\d{1,9})(?:,(\d{1,9}))? @@[^\n]*(?:\n|\Z)", snippet)
-    if header is None:
+    head = re.match(r"@@ -(?P<first>\d{1,9})(?:,(?P<count>\d{1,9}))? @@[^\n]*(?:\n|\Z)", snippet)
+    if head is None:
         return 1, length, snippet
-    start = int(header[1])
-    first = min(max(1, start), length)
-    return first, min(max(first, start + int(header[2] or 1) - 1), length), snippet[header.end() :]
+    last = int(head["first"]) + int(head["count"] or 1) - 1
+    start = min(max(1, int(head["first"])), length)
+    return start, min(max(start, last), length), snippet[head.end() :]
 
 
 def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> list[QmdHit]:
@@ -677,17 +691,16 @@ class QmdClient:
 
     def __init__(self, choices: Plan, approvals: Approvals) -> None:
         self.options = QmdOptions.of(choices)
-        beside = choices.index.absolute()
-        beside_index = beside.with_name(f"{beside.name}.qmd") if choices.options.index else beside.parent / "qmd"
+        index = choices.index.absolute()
         named = choices.options.qmd_home
-        self.place = QmdFolder(Path(named).expanduser().absolute() if named else beside_index, owned=not named)
+        # An index that a person named has neighbours that are not memory-tui's.
+        beside = index.with_name(f"{index.name}.qmd") if choices.options.index else index.parent / "qmd"
+        folder = Path(named).expanduser().absolute() if named else beside
+        self.place = QmdFolder(folder, owned=not named)
+        self.lock = folder / "upkeep"
+        """The file beside which whoever updates the index has its lock."""
         self.specs = self.options.collections()
         self._approvals = approvals
-
-    @property
-    def lock(self) -> Path:
-        """Return the file beside which whoever updates the index has its lock."""
-        return self.place.folder / "upkeep"
 
     @property
     def folder(self) -> Path:
@@ -744,51 +757,54 @@ class QmdClient:
         words = self.startable(stop)
         require_models(self.place, self.options.mode, _NEEDED[self.options.mode])
         index = read(self.place.index)
-        seen = coverage(index, self.specs, self.updated)
-        collections = {item.name: item for item in map(index.serving, self.specs) if item is not None}
-        if not collections or not seen.documents:
-            raise QmdFailure(seen.sentence(), UPDATE)
+        covered = coverage(index, self.specs, self.updated)
+        serving = [collection for collection in map(index.serving, self.specs) if collection is not None]
+        if not serving or not covered.documents:
+            raise QmdFailure(covered.sentence(), UPDATE)
         if self.options.mode != "search" and not index.vectors:
             raise QmdFailure("QMD's index has no vectors.", UPDATE)
-        return Ready(words, seen, collections)
+        return Ready(words, covered, {collection.name: collection for collection in serving})
 
     def ask(self, query: str, most: int, stop: Stop | None = None) -> QmdAnswer:
         """Return QMD's answer of at most `most` hits. Raises QmdFailure, Cancelled."""
-        mode, options, state = self.options.mode, self.options, self.ready(stop)
+        options = self.options
+        ready = self.ready(stop)
         limit = min(most, options.whole("limits.maxResults"))
-        words = query.replace("\0", " ")
+        question = query.replace("\0", " ")
         # A leading dash would be an option, and QMD drops the options behind `--`.
-        args = [mode, f" {words}" if words.startswith("-") else words]
+        args = [options.mode, f" {question}" if question.startswith("-") else question]
         remarks = []
-        if mode == "vsearch" and models(self.place)["generate"]:
+        if options.mode == "vsearch" and models(self.place)["generate"]:
             # As a typed search the question needs no model that rewrites it.
-            args = ["query", f"vec: {' '.join(words.split())}", "--no-rerank"]
+            args = ["query", f"vec: {' '.join(question.split())}", "--no-rerank"]
             typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
             remarks.append(QmdRemark("typed", typed))
-        args += ["--json", "-n", str(limit), *(word for name in state.collections for word in ("-c", name))]
-        environment = self.place.environment()
+        args += ["--json", "-n", str(limit), *(word for name in ready.collections for word in ("-c", name))]
         seconds = options.seconds("limits.timeoutMs")
-        rows = rows_of(finished(run(state.words, args, environment, self.folder, seconds, stop), args[0]))
-        every = [_hit(rank, row, state.collections, options.workspace) for rank, row in enumerate(rows, 1)]
-        if not every and state.coverage.lacking:
-            raise QmdFailure(state.coverage.sentence(), UPDATE)
-        hits = bounded(every, limit, options.whole("limits.maxSnippetChars"), options.whole("limits.maxInjectedChars"))
-        behind, left = state.coverage.behind, len(every) - len(hits)
-        if left:
-            remarks.append(QmdRemark("left-out", f"{plural(left, 'hit')} left out by the bounds."))
+        output = run(ready.words, args, self.place.environment(), self.folder, seconds, stop)
+        rows = rows_of(finished(output, args[0]))
+        every_hit = [_hit(rank, row, ready.collections, options.workspace) for rank, row in enumerate(rows, 1)]
+        if not every_hit and ready.coverage.lacking:
+            raise QmdFailure(ready.coverage.sentence(), UPDATE)
+        units, all_units = options.whole("limits.maxSnippetChars"), options.whole("limits.maxInjectedChars")
+        hits = bounded(every_hit, limit, units, all_units)
+        omitted = len(every_hit) - len(hits)
+        if omitted:
+            remarks.append(QmdRemark("left-out", f"{plural(omitted, 'hit')} left out by the bounds."))
+        behind = ready.coverage.behind
         if behind:
             changed = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
             remarks.append(QmdRemark("behind", changed))
-        empty = None if every else _EMPTY.get(mode, _NOTHING_NEAR)
-        return QmdAnswer(mode, tuple(hits), behind, empty, tuple(remarks))
+        empty = None if every_hit else _EMPTY.get(options.mode, _NOTHING_NEAR)
+        return QmdAnswer(options.mode, tuple(hits), behind, empty, remarks=tuple(remarks))
 
     def document(self, path: str) -> Document:
         """Return the file that a hit calls `qmd/collection/path`. Raises PathRefused, Unreadable."""
         name, _, below = path.removeprefix("qmd/").partition("/")
-        index = read(self.place.index)
-        collection = next(
-            (item for item in map(index.serving, self.specs) if item is not None and item.name == name), None
-        )
+        # Of what the index has, only what it should have.
+        serving = map(read(self.place.index).serving, self.specs)
+        by_name = {collection.name: collection for collection in serving if collection is not None}
+        collection = by_name.get(name)
         if collection is None or below not in collection.documents:
             raise PathRefused(f"{path} is no document of QMD.", "Name it as memory_search does.")
         absolute = _inside(collection.path, below)
@@ -835,31 +851,32 @@ def update(client: QmdClient, stop: Stop, *, vectors: bool = True) -> dict[str, 
 def _mend(client: QmdClient, words: tuple[str, ...], stop: Stop) -> list[str]:
     """Let QMD have the wanted collections; those of other people in a folder that is not ours are left alone."""
     index = read(client.place.index) if client.place.index.exists() else QmdIndex({})
-    names = {item.name for item in client.specs}
+    names = {spec.name for spec in client.specs}
     # QMD would answer from a folder that is gone as it was.
-    specs = [item for item in client.specs if Path(item.path).is_dir()]
+    specs = [spec for spec in client.specs if Path(spec.path).is_dir()]
     serving = {collection.name for collection in map(index.serving, specs) if collection is not None}
     changes = []
     for name in index.collections:
         if name not in serving and (client.place.owned or name in names):
             _run(client, words, ["collection", "remove", name], "commandTimeoutMs", stop)
             changes.append(f"collection {name} removed")
-    for item in specs:
-        if index.serving(item) is None:
-            args = ["collection", "add", item.path, "--name", item.name, "--mask", item.pattern]
+    for spec in specs:
+        if index.serving(spec) is None:
+            args = ["collection", "add", spec.path, "--name", spec.name, "--mask", spec.pattern]
             try:
                 _run(client, words, args, "commandTimeoutMs", stop)
             except QmdFailure as failure:
                 if "already exists" not in failure.message:
                     raise
                 # QMD's configuration alone still has that name.
-                _run(client, words, ["collection", "remove", item.name], "commandTimeoutMs", stop)
+                _run(client, words, ["collection", "remove", spec.name], "commandTimeoutMs", stop)
                 _run(client, words, args, "commandTimeoutMs", stop)
-            changes.append(f"collection {item.name} added: {item.path}, {item.pattern}")
+            changes.append(f"collection {spec.name} added: {spec.path}, {spec.pattern}")
     return changes
 
 
 def _run(client: QmdClient, words: tuple[str, ...], args: list[str], limit: str, stop: Stop) -> None:
+    """Run QMD with `args` for as long as the setting `limit` allows. Raises QmdFailure, Cancelled."""
     seconds = client.options.seconds(f"update.{limit}")
     finished(run(words, args, client.place.environment(), client.folder, seconds, stop), " ".join(args[:2]))
 
@@ -869,17 +886,14 @@ def _run(client: QmdClient, words: tuple[str, ...], args: list[str], limit: str,
 
 def qmd_answer(value: QmdAnswer) -> dict[str, Any]:
     """Return what `search --json` prints of an answer of QMD."""
+    notices = [{"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks]
     return {
         "results": [hit.as_dict() for hit in value.hits],
-        "backend": "qmd",
-        "provider": "qmd",
-        "model": "qmd",
+        **dict.fromkeys(("backend", "provider", "model"), "qmd"),
         "mode": value.mode,
         "fallback": None,
         "empty": to_builtins(value.empty),
-        "notices": [
-            {"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks
-        ],
+        "notices": notices,
     }
 
 

@@ -22,8 +22,8 @@ from memory_tui.config.places import ExtraPath, default_workspace, expand, state
 from memory_tui.config.settings import BY_KEY, Scalar, Value
 from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
-from memory_tui.providers.options import Secret, Shared
-from memory_tui.secrets import Discreet
+from memory_tui.providers.options import Shared
+from memory_tui.secrets import Discreet, Secret
 
 MAIN = "main"
 """The agent of a configuration that lists none."""

@@ -8,7 +8,6 @@ Since 2.1 it has a file for each fact, with MEMORY.md as the index of them. The 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -23,6 +22,7 @@ from msgspec import Struct, field
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
 from memory_tui.hosts.wiring import SERVER, FileEdit, HostChange, Wiring, require
+from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots
 
@@ -124,23 +124,21 @@ def auto_memory(project: Path) -> Path:
     folder = Path(os.path.realpath(project))
     root = _repository(folder)
     # A person's own settings of a repository count before those of the folder, and those before what the folder shares.
-    local = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
-    for settings in (*_managed(), *local, folder / ".claude" / "settings.json", home() / "settings.json"):
-        if (named := _named(settings)) is not None:
-            if moved := _whole(named):
-                return moved
-            break
-    return home() / "projects" / _key(str(root)) / "memory"
+    local = [place / ".claude" / "settings.local.json" for place in (root, folder)]
+    files = (*_managed(), *local, folder / ".claude" / "settings.json", home() / "settings.json")
+    named = next((named for named in map(_named_memory, files) if named is not None), "")
+    return _memory_folder(named) or home() / "projects" / _key(str(root)) / "memory"
 
 
 def _repository(folder: Path) -> Path:
     """Return the root of the repository that `folder` is in, of a worktree that of the main one, else `folder`."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
-        word, _, named = _text_of(root / ".git").partition(" ")
-        git_dir = root / named
-        if word != "gitdir:" or not named:
+        # A worktree has a file there, which says where git keeps what is its own.
+        word, _, path = _text_of(root / ".git").partition(" ")
+        if word != "gitdir:" or not path:
             return root
+        git_dir = root / path
         common = Path(os.path.realpath(git_dir / _text_of(git_dir / "commondir")))
         back = Path(os.path.realpath(git_dir / _text_of(git_dir / "gitdir")))
     except (OSError, ValueError):
@@ -153,18 +151,21 @@ def _repository(folder: Path) -> Path:
 
 
 def _text_of(path: Path) -> str:
+    """Return the one line of a file of git."""
     return read_regular(path).decode("utf-8").strip()
 
 
 def _key(root: str) -> str:
-    """Return the name of a project's folder. A long one is cut off, and ends in a number made of all of it."""
+    """Return the name of a project's folder. A long one is cut off, and ends in a number made of all of it: a hash of
+    JavaScript in 32 bits with a sign, without that sign, in base 36.
+    """
     name = re.sub(r"[^A-Za-z0-9]", "-", root)
     if len(name) <= _LONGEST_KEY:
         return name
     number = 0
     for unit in memoryview(root.encode("utf-16-le", "surrogatepass")).cast("H"):
         number = (number * 31 + unit) & 0xFFFFFFFF
-    number = abs(number - (number >> 31 << 32))
+    number = min(number, (1 << 32) - number)
     digits = ""
     while number:
         number, digit = divmod(number, 36)
@@ -179,24 +180,26 @@ def _managed() -> list[Path]:
     return [*sorted((folder / "managed-settings.d").glob("[!.]*.json"), reverse=True), folder / "managed-settings.json"]
 
 
-def _named(settings: Path) -> str | None:
+def _named_memory(settings: Path) -> str | None:
     """Return what `autoMemoryDirectory` of a settings file is; None where it names nothing."""
     try:
-        data = json.loads(read_regular(settings))
-    except (OSError, ValueError, RecursionError):
+        named = record_of(read_regular(settings)).get("autoMemoryDirectory")
+    except OSError:
         # Claude Code itself passes over settings that it cannot read.
         return None
-    named = data.get("autoMemoryDirectory") if isinstance(data, dict) else None
     return named if isinstance(named, str) else None
 
 
-def _whole(named: str) -> Path | None:
-    """Return the folder that a setting names; None where Claude Code takes it for none: it is whole, or below ~/."""
+def _memory_folder(named: str) -> Path | None:
+    """Return the folder that a setting names. Claude Code wants a whole path, or one below the home as `~/folder`; None
+    for any other.
+    """
     if "\0" in named:
         return None
     if named.startswith("~/"):
-        inside = os.path.normpath(named[2:] or ".")
-        return None if Path(inside).parts[:1] in ((), ("..",)) else Path.home() / inside
+        inside = os.path.normpath(named.removeprefix("~/"))
+        leads_out = inside == "." or Path(inside).parts[0] == ".."
+        return None if leads_out else Path.home() / inside
     path = Path(os.path.normpath(named))
     return path if path.is_absolute() and len(str(path)) >= _SHORTEST_FOLDER else None
 
@@ -209,7 +212,7 @@ def is_auto_memory(path: Path) -> bool:
     folder = Path(os.path.realpath(path)).parent
     if folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects")):
         return True
-    moved = _whole(_named(home() / "settings.json") or "")
+    moved = _memory_folder(_named_memory(home() / "settings.json") or "")
     if moved is not None and folder == Path(os.path.realpath(moved)):
         return True
     try:
@@ -291,11 +294,11 @@ def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
     """Return the facts among the notes of such folders, by stored path; `absolute` says where each note is."""
     facts = {}
     prefixes = folders(roots)
-    for path, place in absolute.items() if prefixes else ():
+    for path, location in absolute.items():
         if not in_folders(path, prefixes):
             continue
         try:
-            with Path(place).open("rb") as file:
+            with Path(location).open("rb") as file:
                 head = file.read(MOST_HEAD)
         except OSError:
             # The list of files says that it cannot be read.
@@ -315,10 +318,10 @@ def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str
     """Return the facts that no line of their index points to, with the line that would; `notes` are texts by path."""
     pointers = {}
     for prefix in prefixes:
-        named = {os.path.normpath(file) for file in _POINTER.findall(notes.get(f"{prefix}{INDEX}", ""))}
+        listed = {os.path.normpath(file) for file in _POINTER.findall(notes.get(f"{prefix}{INDEX}", ""))}
         for path, text in notes.items():
             name = path.removeprefix(prefix)
-            if not path.startswith(prefix) or "/" in name or name == INDEX or name in named:
+            if not path.startswith(prefix) or "/" in name or name == INDEX or name in listed:
                 continue
             if (fact := fact_of(text)) is not None:
                 title = fact.name.replace("-", " ")

@@ -7,6 +7,7 @@ files stay as they are.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -99,9 +100,8 @@ def _read(path: Path) -> HostConnection | None:
     try:
         return convert(json.loads(data), HostConnection, dec_hook=lambda kind, raw: Path(raw) if kind is Path else raw)
     except ValueError as error:
-        raise ConfigError(
-            f"The record {path} of a connection cannot be read: {error}.", "Undo the connection by hand, delete it."
-        ) from error
+        why = f"The record {path} of a connection cannot be read: {error}."
+        raise ConfigError(why, "Undo the connection by hand, delete it.") from error
 
 
 # --- connecting ----------------------------------------------------------------------------------------------------
@@ -110,26 +110,26 @@ def _read(path: Path) -> HostConnection | None:
 def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
     """Return every file that connecting writes, an earlier connection's left out. Raises ConfigError."""
     earlier = recorded(host.name, wiring.scope, wiring.project)
-    undone = {file.path: file.then for file in restorations(earlier)} if earlier else {}
-    planned = []
+    restored = {file.path: file.then for file in restorations(earlier)} if earlier else {}
+    files = []
     for edit in host.edits(wiring):
         path = Path(os.path.realpath(edit.path))
         now = read(path)
-        base = undone.pop(path, now)
+        base = restored.pop(path, now)
         after, changes = applied(FileEdit(path, edit.changes), base)
-        planned.append(PlannedFile(path, now, after if changes else base, base, changes))
-    # What an earlier connection wrote, and this one does not.
-    return (*planned, *(PlannedFile(path, read(path), then, then) for path, then in undone.items()))
+        files.append(PlannedFile(path, now, after if changes else base, base, changes))
+    # What is left an earlier connection wrote, and this one does not.
+    return (*files, *(PlannedFile(path, read(path), then, base=then) for path, then in restored.items()))
 
 
 def difference(files: Sequence[PlannedFile]) -> Iterator[str]:
     """Yield the lines of a unified difference, with keys of other servers masked; new copies are one line below it."""
     changed = [file for file in files if file.now != file.then]
-    new = [file for file in changed if file.now is None and any(change.kind == "copy" for change in file.changes)]
-    if text := "\n".join(line for file in changed if file not in new for line in config_patch.difference(file)):
-        yield from redact(masked(text)).split("\n")
-    if new:
-        yield f"{plural(len(new), 'new file')} in {os.path.commonpath([file.path.parent for file in new])}"
+    copies = [file for file in changed if file.now is None and any(change.kind == "copy" for change in file.changes)]
+    if lines := [line for file in changed if file not in copies for line in config_patch.difference(file)]:
+        yield from redact(masked("\n".join(lines))).split("\n")
+    if copies:
+        yield f"{plural(len(copies), 'new file')} in {os.path.commonpath([file.path.parent for file in copies])}"
 
 
 _EFFECTS = {
@@ -145,7 +145,8 @@ _EFFECTS = {
 def effects(host: Host, files: Sequence[PlannedFile]) -> list[str]:
     """Say what the changes of `files` have the host do, which their difference tells few people."""
     changes = (change for file in files if file.now != file.then for change in file.changes)
-    keys = {key.lower().replace("_", "") for change in changes for key in change.keys[:1]}
+    # A copy has no keys.
+    keys = {change.keys[0].lower().replace("_", "") for change in changes if change.keys}
     return [words.format(host.title) for key, words in _EFFECTS.items() if key in keys]
 
 
@@ -159,7 +160,7 @@ def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostCo
     folders = {folder for file in earlier.files for folder in file.folders} if earlier else set()
     written = tuple(_backed_up(file, folders) for file in files if file.changes)
     connection = HostConnection(
-        host.name, wiring.scope, wiring.project, host.start(wiring), wiring.profile, time.time(), written
+        host.name, wiring.scope, wiring.project, host.start(wiring), wiring.profile, at=time.time(), files=written
     )
     entry = PlannedFile(record, read(record), json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode())
     write_all([entry, *files])
@@ -185,6 +186,7 @@ def restorations(connection: HostConnection) -> tuple[PlannedFile, ...]:
 
 
 def _restoration(file: ConnectedFile) -> PlannedFile:
+    """Return a file as it will be without the connection: its old bytes, unless somebody edited it since."""
     now = read(file.path)
     if digest(now) == file.before:
         return PlannedFile(file.path, now, now, ending="as before")
@@ -232,11 +234,13 @@ def applied(edit: FileEdit, before: bytes | None) -> tuple[bytes, tuple[HostChan
     [first, *_] = edit.changes
     if first.kind == "copy":
         return str(first.value).encode(), (first,)
-    text, done = _text(edit.path, before), list[HostChange]()
+    text = _text(edit.path, before)
+    changes = []
     for change in edit.changes:
-        text, applied_change = (_with_table if change.kind == "table" else _with)(edit.path, text, change)
-        done += [applied_change] if applied_change is not None else []
-    return _encoded(text, before), tuple(done)
+        add = _with_table if change.kind == "table" else _with
+        text, applied_change = add(edit.path, text, change)
+        changes.append(applied_change)
+    return _encoded(text, before), tuple(filter(None, changes))
 
 
 def reverted(edit: FileEdit, now: bytes | None) -> bytes | None:
@@ -250,11 +254,13 @@ def reverted(edit: FileEdit, now: bytes | None) -> bytes | None:
         return None
     text = _text(edit.path, now)
     for change in reversed(edit.changes):
-        text = (_without_table if change.kind == "table" else _without)(edit.path, text, change)
+        take_out = _without_table if change.kind == "table" else _without
+        text = take_out(edit.path, text, change)
     return _encoded(text, now)
 
 
 def _text(path: Path, data: bytes | None) -> str:
+    """Return the text of a file, empty for none, without a byte order mark. Raises ConfigError."""
     try:
         return (data or b"").decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -262,13 +268,15 @@ def _text(path: Path, data: bytes | None) -> str:
 
 
 def _encoded(text: str, like: bytes | None) -> bytes:
-    return (b"\xef\xbb\xbf" if (like or b"").startswith(b"\xef\xbb\xbf") else b"") + text.encode()
+    """Return `text` as bytes, behind a byte order mark where `like` has one."""
+    return text.encode("utf-8-sig" if (like or b"").startswith(codecs.BOM_UTF8) else "utf-8")
 
 
 # --- JSON ----------------------------------------------------------------------------------------------------------
 
 
 def _tree(path: Path, text: str) -> Node:
+    """Return the object that `text` is. Raises ConfigError for anything else."""
     root = parse_json5(SourceText(path, text))
     if not isinstance(root.value, dict):
         raise ConfigError(f"{path} holds no object.", _UNCHANGED)
@@ -278,26 +286,29 @@ def _tree(path: Path, text: str) -> Node:
 def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
     """Return `text` with a member or an item, and the change as it was made; None where it is there already."""
     text = text if text.strip() else "{\n}\n"
-    node, keys, there = _tree(path, text), change.keys, 0
-    while there < len(keys):
+    node = _tree(path, text)
+    for depth, key in enumerate(change.keys):
         if not isinstance(node.value, dict):
-            raise _no_place(path, node, keys[:there], "object")
-        if (below := node.value.get(keys[there])) is None:
+            raise _no_place(path, node, change.keys[:depth], "object")
+        below = node.value.get(key)
+        if below is None:
+            # All that is missing below goes in at once.
             value: object = [change.value] if change.kind == "item" else change.value
-            for key in reversed(keys[there + 1 :]):
-                value = {key: value}
-            return json5.spliced(text, json5.insert(node, {keys[there]: value})), replace(change, there=there)
-        node, there = below, there + 1
+            for missing in reversed(change.keys[depth + 1 :]):
+                value = {missing: value}
+            return json5.spliced(text, json5.insert(node, {key: value})), replace(change, there=depth)
+        node = below
+    applied_change = replace(change, there=len(change.keys))
     if change.kind == "item":
         if not isinstance(node.value, list):
-            raise _no_place(path, node, keys, "list")
+            raise _no_place(path, node, change.keys, "list")
         if any(item.plain() == change.value for item in node.value):
             return text, None
-        return json5.spliced(text, json5.append(node, change.value)), replace(change, there=there)
+        return json5.spliced(text, json5.append(node, change.value)), applied_change
     if node.plain() == change.value:
         return text, None
     splice = json5.Splice(node.start, node.end, json.dumps(change.value, ensure_ascii=False))
-    return json5.spliced(text, [splice]), replace(change, old=text[node.start : node.end], there=there)
+    return json5.spliced(text, [splice]), replace(applied_change, old=text[node.start : node.end])
 
 
 def _no_place(path: Path, node: Node, keys: Sequence[str], kind: str) -> ConfigError:
@@ -322,12 +333,14 @@ def _without(path: Path, text: str, change: HostChange) -> str:
         raise ConfigError(f"{named} was edited after memory-tui wrote it (line {node.line} of {path}).", _BY_HAND)
     elif change.old is not None:
         return json5.spliced(text, [json5.Splice(node.start, node.end, change.old)])
+    # From the member itself up to the first of its parents that holds something else, or was there before.
     for depth in range(len(change.keys), change.there, -1):
         root = _tree(path, text)
-        below, above = root.get(*change.keys[:depth]), root.get(*change.keys[: depth - 1])
-        if below is None or above is None or (depth < len(change.keys) and below.value):
+        node, parent = root.get(*change.keys[:depth]), root.get(*change.keys[: depth - 1])
+        is_parent_in_use = depth < len(change.keys) and node is not None and node.value
+        if node is None or parent is None or is_parent_in_use:
             break
-        text = json5.spliced(text, json5.remove(above, below))
+        text = json5.spliced(text, json5.remove(parent, node))
     return text
 
 
@@ -345,6 +358,7 @@ def _table(change: HostChange, newline: str) -> str:
 
 
 def _value(path: Path, text: str, keys: Sequence[str]) -> object:
+    """Return the value that `keys` lead to in a TOML file; None where there is none. Raises ConfigError."""
     try:
         value: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -356,17 +370,17 @@ def _value(path: Path, text: str, keys: Sequence[str]) -> object:
 
 def _with_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
     """Return `text` with a table at its end, and the change as it was made; None where it is there already."""
-    value, named = _value(path, text, change.keys), ".".join(change.keys)
-    if value == change.value:
+    if _value(path, text, change.keys) == change.value:
         return text, None
     newline = "\r\n" if "\r\n" in text else "\n"
-    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-    after = f"{text}{gap}{_table(change, newline)}"
+    gap = newline if text.endswith("\n") else newline * 2
+    after = f"{text}{gap if text.strip() else ''}{_table(change, newline)}"
     try:
         tomllib.loads(after)
     except tomllib.TOMLDecodeError:
-        by_hand = f"Take {named} out by hand, then connect again; nothing was changed."
-        raise ConfigError(f"{path} has a {named} of its own, or in a form that takes no other.", by_hand) from None
+        name = ".".join(change.keys)
+        by_hand = f"Take {name} out by hand, then connect again; nothing was changed."
+        raise ConfigError(f"{path} has a {name} of its own, or in a form that takes no other.", by_hand) from None
     return after, change
 
 
@@ -389,7 +403,8 @@ def _without_table(path: Path, text: str, change: HostChange) -> str:
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""
 _QUESTION = "What was decided?"
-_WORD, _WORDS = re.compile(r"[^\W\d_]{3,}"), 8
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_LEAST_WORDS, _MOST_WORDS = 3, 8
 _AGAIN, _DOCTOR = "Run memory-tui connect again.", "Run memory-tui doctor."
 
 
@@ -426,14 +441,14 @@ def _question_of(start: ServerStart) -> str:
     """Return what the server that `start` names is asked: the first line of its MEMORY.md that has words."""
     words = start.words
     folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
-    try:
-        lines = (folder / "MEMORY.md").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        # A memory without that note, or one that the server itself looks for, is asked something else.
-        lines = []
-    prose = (line for line in lines if not line.lstrip().startswith(("#", "<", "---")))
-    sentences = (" ".join(_WORD.findall(line)[:_WORDS]) for line in prose)
-    return one_line(next((text for text in sentences if text.count(" ") >= 2), _QUESTION), 80)
+    # A memory without that note, or one that the server itself looks for, is asked something else.
+    with suppress(OSError):
+        for line in (folder / "MEMORY.md").read_text("utf-8", "replace").splitlines():
+            words_of_line = _WORD.findall(line)[:_MOST_WORDS]
+            # No heading, no comment, no rule.
+            if not line.lstrip().startswith(("#", "<", "---")) and len(words_of_line) >= _LEAST_WORDS:
+                return one_line(" ".join(words_of_line), 80)
+    return _QUESTION
 
 
 def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
@@ -442,9 +457,8 @@ def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
     environment = {name: os.environ[name] for name in variables if name in os.environ}
     with tempfile.TemporaryFile() as log:
         try:
-            process = subprocess.Popen(
-                start.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment
-            )
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(start.words, stdin=pipe, stdout=pipe, stderr=log, env=environment)
         except OSError as error:
             raise NoAnswer(f"{start.words[0]} cannot be started: {error.strerror or error}.", _AGAIN) from error
         # A server that hangs is killed, which ends the line that is waited for.
@@ -457,24 +471,24 @@ def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
             late.cancel()
             process.kill()
             process.wait()
-            for pipe in (process.stdin, process.stdout):
+            for stream in (process.stdin, process.stdout):
                 # What the server did not take is written once more here; its end was reported.
                 with suppress(BrokenPipeError):
-                    if pipe is not None:
-                        pipe.close()
+                    if stream is not None:
+                        stream.close()
 
 
 def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) -> Proof:
     """Speak MCP with a server, by `ask` a request after the other. Raises NoAnswer."""
-    began, client = time.perf_counter(), {"name": PROOF_CLIENT, "version": "1"}
+    client = {"name": PROOF_CLIENT, "version": "1"}
+    began = time.perf_counter()
     greeting = ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
     tools = ask("tools/list", {}).get("tools", ())
     listed = time.perf_counter()
     if "memory_search" not in {tool.get("name") for tool in tools}:
         raise NoAnswer("The server offers no memory_search.", _AGAIN)
-    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}
-    result = ask("tools/call", call)
-    took = time.perf_counter() - listed
+    result = ask("tools/call", {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}})
+    answered = time.perf_counter()
     info, answer = greeting.get("serverInfo") or {}, result.get("structuredContent") or {}
     if result.get("isError") or answer.get("disabled"):
         reason = str(answer.get("error") or "The memory cannot be searched.")
@@ -484,7 +498,7 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
         server=str(info.get("name", "")),
         version=str(info.get("version", "")),
         tools_ms=round((listed - began) * 1000, 1),
-        answer_ms=round(took * 1000, 1),
+        answer_ms=round((answered - listed) * 1000, 1),
         profile=str((result.get("_meta") or {}).get(PROFILE, "")),
         provider=str(answer.get("provider", "")),
         question=question,
@@ -496,15 +510,17 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
 def _answer(
     process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, method: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Send a request, and return its result. Raises NoAnswer."""
+    """Send a request, and return its result; `late` has ended a process that takes too long. Raises NoAnswer."""
     messages: list[dict[str, Any]] = [{"id": method, "method": method, "params": params}]
-    messages[:0] = [{"method": "notifications/initialized"}] if method == "tools/list" else []
-    line = b""
+    if method == "tools/list":
+        # The second request: MCP wants to be told before that the greeting was understood.
+        messages.insert(0, {"method": "notifications/initialized"})
+    # A server that has ended takes nothing; what it said is read below.
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **item}).encode() + b"\n" for item in messages)
             process.stdin.flush()
-    while process.stdout is not None and (line := process.stdout.readline()):
+    for line in process.stdout or ():
         try:
             message = json.loads(line)
         except ValueError:
@@ -518,6 +534,6 @@ def _answer(
         raise NoAnswer(f"The server did not answer {method} in time.", _DOCTOR)
     process.wait(5)
     log.seek(0)
-    lines = log.read()[-4000:].decode("utf-8", "replace").split("\n")
-    reason = next((one_line(text, 300).rstrip(".") for text in reversed(lines) if text.strip()), "it said nothing")
+    lines = [text for text in log.read()[-4000:].decode("utf-8", "replace").split("\n") if text.strip()]
+    reason = one_line(lines[-1], 300).rstrip(".") if lines else "it said nothing"
     raise NoAnswer(f"The server ended: {reason}.", "Mend what it says, then connect again.")

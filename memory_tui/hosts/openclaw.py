@@ -24,7 +24,6 @@ _DREAMING = (
     "so what the agent recalls through memory-tui counts for no promotion. plugins.entries.memory-core.enabled false "
     "stops it."
 )
-_OF_A_DEMO = "The demo has no OpenClaw: it reads nothing of yours.", "memory-tui on your own notes connects yours (6)."
 
 
 def plugin_folder() -> Path:
@@ -57,10 +56,13 @@ def arguments(profile: str) -> tuple[str, ...]:
 
 
 def _plan(*changes: tuple[str, str]) -> Plan:
+    """Return the plan of OpenClaw's default agent with `changes`. Raises ConfigError where there is none."""
     path = places.openclaw_path()
     if not path.is_file():
-        absent = f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first."
-        raise ConfigError(*(_OF_A_DEMO if SAMPLE in str(path) else absent))
+        if SAMPLE in str(path):
+            step = "memory-tui on your own notes connects yours (6)."
+            raise ConfigError("The demo has no OpenClaw: it reads nothing of yours.", step)
+        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
     return plan(Options(config=str(path), changes=changes))
 
 
@@ -69,12 +71,12 @@ def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     path, folder = places.openclaw_path(), installed_folder()
     files = _plugin_files(folder).items()
     copies = [FileEdit(copy, (HostChange("copy", (), file.read_text("utf-8")),)) for file, copy in files]
-    command: dict[str, object] = {"command": wiring.program[0], "profile": wiring.profile}
-    command |= {"args": list(wiring.program[1:])} if wiring.program[1:] else {}
-    command |= {"logRecalls": True} if wiring.log else {}
+    program, *args = wiring.program
+    settings = {"command": program, "profile": wiring.profile, "args": args, "logRecalls": wiring.log}
+    config = {name: value for name, value in settings.items() if value}
     changes = [
         HostChange("item", ("plugins", "load", "paths"), str(folder)),
-        HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": command}),
+        HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": config}),
         HostChange("member", ("plugins", "slots", "memory"), PLUGIN),
     ]
     try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
+import apsw
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -86,17 +87,17 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
     problems: list[str] = []
     raw = [*_of_openclaw(since, problems), *_of_files(since, problems)]
     seen: set[tuple[str, ...]] = set()
-    reply = []
+    current = []
     for session in sorted(raw, key=lambda session: session.items[0].at if session.items else 0.0):
         items = []
         for item in session.items:
-            key = session.host, *((item.id, item.name) if isinstance(item, ToolUse) else (str(item.at), item.text))
-            if item.at >= since and key not in seen:
+            identity = (item.id, item.name) if isinstance(item, ToolUse) else (str(item.at), item.text)
+            if item.at >= since and (session.host, *identity) not in seen:
                 items.append(item)
-            seen.add(key)
+            seen.add((session.host, *identity))
         if items:
-            reply.append(replace(session, items=tuple(items)))
-    return reply, problems
+            current.append(replace(session, items=tuple(items)))
+    return current, problems
 
 
 _NOTED = """
@@ -107,22 +108,26 @@ WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(
 
 
 def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str, float]]:
-    """Return what OpenClaw's own memory noted that it was asked of a workspace after `since`, and when.
+    """Return what OpenClaw's own memory noted that it was asked of a workspace after `since`, and when; add to
+    `problems` why that cannot be read.
 
     It does so while it dreams, and tells neither session nor turn.
     """
-    here = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
+    workspace_hash = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
+
+    def read(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+        has_table = connection.table_exists(None, "plugin_state_entries")
+        return connection.execute(_NOTED, (workspace_hash,)).fetchall() if has_table else []
+
     try:
-        rows, _ = open_foreign.read_foreign(
-            places.state_database(),
-            lambda c: c.execute(_NOTED, (here,)).fetchall() if c.table_exists(None, "plugin_state_entries") else [],
-        )
+        rows = open_foreign.read_foreign(places.state_database(), read)
     except NotSeen as error:
-        problems += [f"{error.detail} {error.next_step}"] if error.state != "missing" else []
+        if error.state != "missing":
+            problems.append(f"{error.detail} {error.next_step}")
         return []
     events = (agent_sessions.record_of(row).get("event") for (row,) in rows if isinstance(row, bytes))
-    asked = ((event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict))
-    return [(str(query), at) for query, at in asked if at >= since]
+    queries = ((event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict))
+    return [(str(query), at) for query, at in queries if at >= since]
 
 
 # --- files and databases ---------------------------------------------------------------------------------------------
@@ -132,36 +137,40 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
     """Yield the sessions in the databases of OpenClaw's agents."""
     for database in sorted((places.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
         try:
-            if max(trace[2] for trace in open_foreign.traces(database) if trace) < since * 1e9:
+            if max(time_ns for _, _, time_ns in filter(None, open_foreign.traces(database))) < since * 1e9:
                 continue
-            rows = agent_sessions.events(database, since)
+            events = agent_sessions.events(database, since)
         except NotSeen as error:
             problems.append(f"{error.detail} {error.next_step}")
             continue
-        lines: dict[tuple[str, str], list[bytes]] = {}
-        for name, key, line in rows:
-            lines.setdefault((name, key), []).append(line)
-        for (name, key), records in lines.items():
-            yield _session("openclaw", key or name, database.parts[-3], records, 0.0)
+        by_session: dict[tuple[str, str], list[bytes]] = {}
+        for session_id, key, line in events:
+            by_session.setdefault((session_id, key), []).append(line)
+        for (session_id, key), lines in by_session.items():
+            yield _session("openclaw", key or session_id, database.parent.parent.name, lines, birth=0.0)
 
 
 def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
     """Yield the sessions that are files, the newest last: a fork is newer than what it repeats."""
-    left, chosen = MOST_IN_ALL, list[tuple[Host, Path, float]]()
+    room = MOST_IN_ALL
+    chosen: list[tuple[Host, Path, float]] = []
     for changed, host, path, size in sorted(_files(since), reverse=True):
-        if size > min(MOST_BYTES, left):
+        if size > min(MOST_BYTES, room):
             limit = f"at most {MOST_BYTES >> 20} are read, {MOST_IN_ALL >> 20} of all"
             problems.append(f"The transcript {path} has {size >> 20:,} MB: {limit}.")
         else:
-            left -= size
+            room -= size
             chosen.append((host, path, changed))
     for host, path, changed in reversed(chosen):
-        name, agent = path.stem, path.parts[-3] if host == "openclaw" else ""
-        if path.parent.name == "subagents":
-            name, agent = path.parent.parent.name, path.stem.removeprefix("agent-")
+        folder = path.parent
+        name, agent = path.stem, ""
+        if host == "openclaw":
+            agent = folder.parent.name
+        elif folder.name == "subagents":
+            name, agent = folder.parent.name, path.stem.removeprefix("agent-")
         try:
             with open_regular(path) as file:
-                yield _session(host, name, agent, file, min(_birth(file.fileno()), changed))
+                yield _session(host, name, agent, file, birth=min(_birth(file.fileno()), changed))
         except OSError as error:
             problems.append(f"The transcript {path} cannot be read: {error.strerror or error}.")
 
@@ -186,17 +195,20 @@ def _birth(descriptor: int) -> float:
     """Return when a file was made, in epoch seconds; 0 where the system does not say."""
     if (birth := getattr(os.fstat(descriptor), "st_birthtime", None)) is not None:
         return float(birth)
-    # Python has no statx before 3.15: 256 bytes, what is there in the first four, the birth at 80.
+    # Python has no statx before 3.15. AT_EMPTY_PATH asks for the descriptor itself, STATX_BTIME for the birth. It fills
+    # 256 bytes and returns 0: the first four say what is there, the birth is at 80, as seconds and nanoseconds.
     buffer = ctypes.create_string_buffer(256)
-    call = getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
-    if call is None or call(descriptor, b"", 0x1000, 0x800, buffer) or not buffer.raw[1] & 8:
+    statx = getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
+    if statx is None or statx(descriptor, b"", 0x1000, 0x800, buffer) != 0 or not buffer.raw[1] & 8:
         return 0.0
-    return int.from_bytes(buffer.raw[80:88], "little", signed=True) + int.from_bytes(buffer.raw[88:92], "little") / 1e9
+    seconds, nanoseconds = buffer.raw[80:88], buffer.raw[88:92]
+    return int.from_bytes(seconds, "little", signed=True) + int.from_bytes(nanoseconds, "little") / 1e9
 
 
-def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: float) -> HostSession:
-    """Return what the lines of one session tell."""
+def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], *, birth: float) -> HostSession:
+    """Return what the lines of one session tell; `birth` is when their file was made, 0 where that is not known."""
     reader = _Reader()
+    # So that the oldest line that counts is older than the file by `_OLDER_FILE`.
     newest = birth - _OLDER_FILE + _OLDER_LINE
     for line in lines:
         try:
@@ -228,13 +240,19 @@ def epoch(value: object) -> float:
 # --- what a line tells -----------------------------------------------------------------------------------------------
 
 
+def _record(value: object) -> Record:
+    """Return `value` where it is an object of JSON; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 class _Reader:
     """Joins the calls of one session with their answers, in the form of whichever host."""
 
     def __init__(self) -> None:
         self.name, self.cwd, self.began_in, self.loaded = "", "", "", False
         self.items: dict[object, Said | ToolUse] = {}
-        self._calls: dict[str, tuple[str, Record, str, float]] = {}
+        self._calls: dict[str, ToolUse] = {}
+        """The calls whose answer has not come yet, by their ids."""
 
     def take(self, record: dict[str, Any], at: float) -> None:
         """Read one line."""
@@ -260,14 +278,13 @@ class _Reader:
             if name == "tool_call" and isinstance(args, dict):
                 # OpenClaw wraps tools that its agent had to search for.
                 name, args = str(args.get("id")), args.get("args")
-            self._calls[key] = name, args if isinstance(args, dict) else {}, self.cwd, at
+            self._calls[key] = ToolUse(key, name, _record(args), self.cwd, at=at, end=at, succeeded=False)
 
     def answer(self, key: object, at: float, succeeded: bool, text: str, details: object) -> None:
         """Join an answer with its call; one without a call, or a second one, counts for nothing."""
         if isinstance(key, str) and (call := self._calls.pop(key, None)) is not None:
-            name, args, cwd, start = call
-            more = details if isinstance(details, dict) else {}
-            self.items[key, name] = ToolUse(key, name, args, cwd, start, at, succeeded, text, more)
+            use = replace(call, end=at, succeeded=succeeded, text=text, details=_record(details))
+            self.items[use.id, use.name] = use
 
     def _message(self, record: dict[str, Any], message: Record, at: float) -> None:
         """Read what was said and done as Claude Code and OpenClaw tell it."""
@@ -276,7 +293,7 @@ class _Reader:
         self.said(record, at)
         content, details = message.get("content"), message.get("details")
         if message.get("role") == "toolResult":
-            wrapped = details.get("result") if isinstance(details, dict) else None
+            wrapped = _record(details).get("result")
             if message.get("toolName") == "tool_call" and isinstance(wrapped, dict):
                 content, details = wrapped.get("content"), wrapped.get("details")
             text = "\n".join(agent_sessions.texts(content))
@@ -302,11 +319,10 @@ class _Reader:
             args = agent_sessions.record_of(str(payload.get("arguments"))) or {"input": payload.get("input")}
             self.call(payload.get("call_id"), payload.get("name"), args, at)
         elif kind.endswith("_output"):
-            text = str(payload.get("output"))
             # What was patched, or answered by a server, is told by a line of its own.
             call = self._calls.get(str(payload.get("call_id")))
-            if call is not None and call[0] == "exec_command":
-                self.answer(payload.get("call_id"), at, True, text, None)
+            if call is not None and call.name == "exec_command":
+                self.answer(call.id, at, True, str(payload.get("output")), None)
         else:
             self.said(record, at)
 
@@ -315,16 +331,18 @@ class _Reader:
         item = payload.get("item")
         if not isinstance(item, dict):
             return
-        key, cwd, text = str(item.get("id") or ""), self.cwd, ""
-        done = item.get("status") in ("completed", None)
-        name, args, details = "", item.get("arguments"), item
+        key = str(item.get("id") or "")
+        cwd = self.cwd
+        succeeded = item.get("status") in ("completed", None)
+        name, text = "", ""
+        args, details = item.get("arguments"), item
         match item.get("type"):
             case "FileChange":
                 name = "apply_patch"
             case "CommandExecution":
                 # One that ended with a code of its own ran.
                 name = "exec_command"
-                done = done or bool(item.get("exit_code"))
+                succeeded = succeeded or bool(item.get("exit_code"))
                 args = {"command": item.get("command")}
                 cwd = unquote(str(item.get("cwd") or cwd).removeprefix("file://"))
             case "McpToolCall" if isinstance(item.get("result"), dict):
@@ -332,9 +350,10 @@ class _Reader:
                 text = "\n".join(agent_sessions.texts(item["result"].get("content")))
         if name:
             # The time of its own is late: the line of the call says when it began.
-            call, answer = self._calls.pop(key, None), self.items.get((key, name))
-            start = call[3] if call is not None else epoch(payload.get("started_at_ms")) or at
-            start = answer.at if isinstance(answer, ToolUse) else start
+            call = self._calls.pop(key, None)
+            earlier = self.items.get((key, name), call)
+            start = earlier.at if earlier is not None else epoch(payload.get("started_at_ms")) or at
             end = epoch(payload.get("completed_at_ms")) or at
-            args, details = (each if isinstance(each, dict) else {} for each in (args, details))
-            self.items[key, name] = ToolUse(key, name, args, cwd, start, end, done, text, details)
+            self.items[key, name] = ToolUse(
+                key, name, _record(args), cwd, start, end, succeeded=succeeded, text=text, details=_record(details)
+            )

@@ -57,7 +57,9 @@ def record_of(line: str | bytes) -> dict[str, Any]:
 
 
 def answer_in(text: str) -> dict[str, Any]:
-    """Return the answer of a memory as data in what a tool gave; empty where there is none that can be read."""
+    """Return the answer of a memory as data in the `text` of a tool, which may say something before the JSON; empty
+    where there is none that can be read.
+    """
     return record_of("{" + text.partition("{")[2])
 
 
@@ -82,6 +84,7 @@ def tail(path: Path) -> list[bytes]:
             lines = file.read(MAX_BYTES).split(b"\n")
     except OSError as error:
         raise unreadable(path, error) from error
+    # The first line of a tail is cut off.
     return lines[1:] if end > MAX_BYTES else lines
 
 
@@ -130,16 +133,16 @@ def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
         FROM session_windows w JOIN transcript_events e ON e.session_id = w.session_id
         WHERE w.session_id NOT IN (SELECT session_id FROM memory_session_tombstones)
         GROUP BY w.session_id ORDER BY w.session_id"""
-    for name, key, updated, last, highest, count, generation in connection.execute(query):
-        if _SAFE_ID.match(str(name)) and not _LEFT_OUT.search(str(key)):
-            at = float(last or updated or 0) / 1000
-            yield AgentSession(str(name), f"{highest}.{count}.{generation or ''}", at)
+    for session_id, key, updated, last_message, highest, count, generation in connection.execute(query):
+        if _SAFE_ID.match(str(session_id)) and not _LEFT_OUT.search(str(key)):
+            at = float(last_message or updated or 0) / 1000
+            yield AgentSession(str(session_id), f"{highest}.{count}.{generation or ''}", at)
 
 
 def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
-    """Return the lines of a copy: the records on the session's branch, each on the line of its number.
+    """Return the text of a copy: a head, then the records of the session's branch from number 1 on, a line for each.
 
-    What is no message is a blank line.
+    What is no message is a blank line. The head counts the records that cannot be read.
     """
     query = f"""
         SELECT e.seq, {_LINE} FROM transcript_events e
@@ -147,17 +150,18 @@ def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
                                                WHERE session_id = ?1)
               OR NOT EXISTS (SELECT 1 FROM session_transcript_active_events WHERE session_id = ?1))
         ORDER BY e.seq"""
-    lines, unread = dict[int, str](), 0
     connection.create_scalar_function("unpacked", _unpacked, 1)
+    messages: dict[int, str] = {}
+    unread = 0
     for number, text in connection.execute(query, (session.id,)):
         record = record_of(text or b"")
-        unread += not record
-        if line := _copied(record):
-            lines[int(number)] = line
+        if not record:
+            unread += 1
+        elif message := _copied(record):
+            messages[int(number)] = message
     head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
-    return "\n".join(
-        [json.dumps(head), *(lines.get(at, "") for at in range(1, max(lines, default=0) + 1)), ""]
-    ).encode()
+    lines = [messages.get(number, "") for number in range(1, max(messages, default=0) + 1)]
+    return "\n".join([json.dumps(head), *lines, ""]).encode()
 
 
 class LiveSession(NamedTuple):
@@ -180,7 +184,7 @@ def live(agent: str) -> list[LiveSession]:
     if not database.is_file():
         return []
     try:
-        return open_foreign.read_foreign(database, lambda connection: list(_live(connection)))[0]
+        return open_foreign.read_foreign(database, lambda connection: list(_live(connection)))
     except NotSeen as error:
         raise Unreadable(f"OpenClaw's sessions cannot be read: {error.detail}", error.next_step) from error
 
@@ -196,11 +200,11 @@ def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
                (SELECT sum(coalesce(e.event_utf8_bytes, length(CAST(e.event_json AS BLOB))) + 1)
                 FROM transcript_events e WHERE e.session_id = n.current_session_id)
         FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
-    back = f"SELECT {_LINE} FROM transcript_events e WHERE e.session_id = ? ORDER BY e.seq DESC"
-    for name, key, text, updated, size in list(connection.execute(query)):
+    newest_first = f"SELECT {_LINE} FROM transcript_events e WHERE e.session_id = ? ORDER BY e.seq DESC"
+    for session_id, key, text, updated, size in list(connection.execute(query)):
         if size and (entry := record_of(text)):
-            usage = usage_in(line or b"" for (line,) in connection.execute(back, (name,)))
-            yield LiveSession(str(name), str(key), entry, float(updated) / 1000, int(size), usage)
+            usage = usage_in(line or b"" for (line,) in connection.execute(newest_first, (session_id,)))
+            yield LiveSession(str(session_id), str(key), entry, float(updated) / 1000, size=int(size), usage=usage)
 
 
 MOST_EVENTS = 200_000
@@ -225,9 +229,9 @@ def events(database: Path, since: float) -> list[tuple[str, str, bytes]]:
             return []
         connection.create_scalar_function("unpacked", _unpacked, 1)
         rows = connection.execute(query, (since * 1000,))
-        return [(str(name), str(key), line) for name, key, line in rows if line]
+        return [(str(session_id), str(key), line) for session_id, key, line in rows if line]
 
-    return open_foreign.read_foreign(database, read)[0]
+    return open_foreign.read_foreign(database, read)
 
 
 _LINE = "coalesce(CAST(e.event_json AS BLOB), unpacked(e.event_zstd))"
@@ -261,7 +265,7 @@ class SessionCopies:
         """Why not all of the sessions can be read; None where they can."""
 
     def refresh(self) -> bool:
-        """Bring the copies up to date where the database changed, which costs four looks; tell whether one changed."""
+        """Bring the copies up to date where the database or the archive changed; tell whether a copy did."""
         database = str(self._database)
         try:
             traces = (*open_foreign.traces(self._database), _trace(self._archive))
@@ -282,24 +286,26 @@ class SessionCopies:
         """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
         heads = {path.name: _head(path) for path in self._folder.glob("*.jsonl*")}
 
-        def read(connection: apsw.Connection) -> tuple[set[str], dict[AgentSession, bytes]]:
-            every = list(sessions(connection))
-            older = [each for each in every if heads.get(f"{each.id}.jsonl", {}).get("version") != each.version]
-            names = {f"{each.id}.jsonl" for each in every}
-            return names, {each: _transcript(connection, each) for each in older}
+        def read(connection: apsw.Connection) -> tuple[set[str], dict[str, tuple[float, bytes]]]:
+            by_name = {f"{session.id}.jsonl": session for session in sessions(connection)}
+            copies = {
+                name: (session.at, _transcript(connection, session))
+                for name, session in by_name.items()
+                if heads.get(name, {}).get("version") != session.version
+            }
+            return set(by_name), copies
 
-        (names, copies), _ = open_foreign.read_foreign(self._database, read)
+        names, copies = open_foreign.read_foreign(self._database, read)
         durable.make_folder(self._folder)
-        for session, data in copies.items():
-            path = self._folder / f"{session.id}.jsonl"
-            durable.replace_file(path, data)
+        for name, (at, data) in copies.items():
+            durable.replace_file(self._folder / name, data)
             # A transcript is as old as what was said last, however late it is copied.
-            os.utime(path, (session.at, session.at))
+            os.utime(self._folder / name, (at, at))
+            heads[name] = record_of(data.partition(b"\n")[0])
         names |= self._archives()
         stale = heads.keys() - names
         for name in stale:
             durable.remove_file(self._folder / name)
-        heads |= {f"{session.id}.jsonl": json.loads(data.partition(b"\n")[0]) for session, data in copies.items()}
         unread = sum(head.get("unread", 0) for name, head in heads.items() if name in names)
         self.problem = notice("messages_not_read", database=str(self._database), messages=unread) if unread else None
         return bool(copies or stale)
@@ -308,7 +314,7 @@ class SessionCopies:
         """Copy the transcripts of sessions that were reset or deleted, which are files; return their names."""
         names = set()
         for path in sorted(self._archive.glob("*.jsonl.*")):
-            if any(sign in path.name for sign in _ARCHIVED) and path.is_file() and not path.is_symlink():
+            if any(mark in path.name for mark in _ARCHIVED) and path.is_file() and not path.is_symlink():
                 names.add(path.name)
                 copy, status = self._folder / path.name, path.stat()
                 if _trace(copy) != (status.st_size, status.st_mtime_ns):
@@ -346,6 +352,7 @@ def _head(copy: Path) -> dict[str, Any]:
 
 
 def _trace(path: Path) -> tuple[int, int] | None:
+    """Return size and time of what is at `path`; None where that is not there."""
     try:
         status = path.stat()
     except OSError:

@@ -111,10 +111,12 @@ class _Index(NamedTuple):
 
 def _layout(connection: apsw.Connection) -> Era | None:
     """Return the layout whose tables are there with every column that is needed; ours has another identity."""
-    columns = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
-    for era, tables in _LAYOUTS.items() if connection.pragma("application_id") != APPLICATION_ID else ():
-        pairs = zip(_COLUMNS, tables, strict=True)
-        if all(needed <= {name for (name,) in connection.execute(columns, (table,))} for needed, table in pairs):
+    if connection.pragma("application_id") == APPLICATION_ID:
+        return None
+    query = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
+    for era, tables in _LAYOUTS.items():
+        columns = [{name for (name,) in connection.execute(query, (table,))} for table in tables]
+        if all(needed <= there for needed, there in zip(_COLUMNS, columns, strict=True)):
             return era
     return None
 
@@ -141,13 +143,12 @@ def database(config: Config) -> Path:
 
     Why one cannot be read is told when it is opened.
     """
-    places_of_it = (places.agent_database(config.agent.id), config.store_path)
-    there = [path for path in places_of_it if path.exists()]
-    for path in there:
+    existing = [path for path in (places.agent_database(config.agent.id), config.store_path) if path.exists()]
+    for path in existing:
         with contextlib.suppress(open_foreign.NotSeen):
-            if open_foreign.read_foreign(path, _layout)[0] is not None:
+            if open_foreign.read_foreign(path, _layout) is not None:
                 return path
-    return (there or [config.store_path])[0]
+    return existing[0] if existing else config.store_path
 
 
 # --- comparing -------------------------------------------------------------------------------------------------------
@@ -158,10 +159,11 @@ def wanted_of(config: Config, settings: Settings, roots: Roots) -> Wanted:
     if config.kind != "openclaw":
         return {}
     # Without a list, sources follow from other settings of newer versions.
-    listed, sources = config.value("sources"), tuple[str, ...]()
-    if "sources" in config.entries and isinstance(listed, tuple):
-        allowed = config.value("experimental.sessionMemory")
-        sources = tuple(str(source) for source in listed if source != "sessions" or allowed) or (_NOTES,)
+    sources: tuple[str, ...] = ()
+    configured = config.value("sources")
+    if "sources" in config.entries and isinstance(configured, tuple):
+        with_sessions = config.value("experimental.sessionMemory")
+        sources = tuple(str(source) for source in configured if source != "sessions" or with_sessions) or (_NOTES,)
     wanted = {
         "model": config.model,
         "provider": "" if config.provider == "auto" else config.provider,
@@ -188,7 +190,7 @@ def compare_workspace(
     The file, its time and its folder stay as they are.
     """
     try:
-        index, copied = open_foreign.read_foreign(path, _read)
+        index, copied = open_foreign.read_or_copy(path, _read)
     except open_foreign.NotSeen as problem:
         return HostProblem(str(path), problem.state, problem.detail, problem.next_step)
     if index is None:
@@ -199,16 +201,16 @@ def compare_workspace(
         roots = replace(roots, root_notes=ROOT_NOTES_2026_9, never=REPAIRED)
     seen = scan(roots)
     notes = {note.path: note for note in seen.notes if note.source == _NOTES}
-    left = {item.path: item for item in seen.left_out}
+    left_out = {item.path: item for item in seen.left_out}
     files = [difference for note in notes.values() if (difference := _of_disk(note, index)) is not None]
     same = len(notes) - len(files)
-    files += [_of_index_alone(name, left) for name in index.files.keys() - notes.keys()]
+    files += [_of_index_alone(path, left_out) for path in index.files.keys() - notes.keys()]
     mismatches = tuple(_mismatches(index, wanted or {}))
     standing: Standing = "current"
     if mismatches:
         # The first part that differs decides.
-        mended = index.era == "own file" or mismatches[0].code in _SELF_MENDED
-        standing = "stale" if mended else "paused"
+        mends_itself = index.era == "own file" or mismatches[0].code in _SELF_MENDED
+        standing = "stale" if mends_itself else "paused"
     consequences = {
         "current": "",
         "stale": f"OpenClaw indexes everything again at its next {'sync' if index.era == 'own file' else 'search'}.",
@@ -249,22 +251,22 @@ def _of_disk(note: NoteFile, index: _Index) -> FileDifference | None:
     digest, size = index.files[note.path]
     if digest == document.hash:
         return None
-    other = f"OpenClaw has indexed another text of it: {size:,} bytes, on disk are {document.size:,}."
-    return FileDifference(note.path, "stale", other if digest else "OpenClaw has marked it to be indexed again.")
+    changed = f"OpenClaw has indexed another text of it: {size:,} bytes, on disk are {document.size:,}."
+    return FileDifference(note.path, "stale", changed if digest else "OpenClaw has marked it to be indexed again.")
 
 
 def _of_index_alone(path: str, left_out: Mapping[str, LeftOut]) -> FileDifference:
     """Say why the index has a file that is no note on disk."""
-    above = [path, *(str(folder) for folder in PurePosixPath(path).parents)]
-    left = next((left_out[name] for name in above if name in left_out), None)
-    if left is not None and left.rule == "unreadable":
-        return FileDifference(path, "not compared", f"{left.path}: {left.detail}")
-    extra = "It is in OpenClaw's index, but not among the notes on disk."
-    if left is not None:
-        extra = f"It is in OpenClaw's index, but not a note here ({left.rule}): {left.detail}"
+    path_and_folders = [path, *map(str, PurePosixPath(path).parents)]
+    omission = next((left_out[name] for name in path_and_folders if name in left_out), None)
+    if omission is not None and omission.rule == "unreadable":
+        return FileDifference(path, "not compared", f"{omission.path}: {omission.detail}")
+    reason = "It is in OpenClaw's index, but not among the notes on disk."
+    if omission is not None:
+        reason = f"It is in OpenClaw's index, but not a note here ({omission.rule}): {omission.detail}"
     elif path == "USER.md":
-        extra = "It is in OpenClaw's index; OpenClaw reads USER.md from 2026.8 on, memory-tui does not."
-    return FileDifference(path, "extra", extra)
+        reason = "It is in OpenClaw's index; OpenClaw reads USER.md from 2026.8 on, memory-tui does not."
+    return FileDifference(path, "extra", reason)
 
 
 def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
@@ -273,13 +275,14 @@ def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
     if not record:
         yield Mismatch("metadata_missing", "none", RECIPE)
         return
-    due: dict[str, object] = {**wanted}
+    # What the release that made it looks at.
+    expected: dict[str, object] = {**wanted}
     if index.era == "own file":
-        due.pop("fts_tokenizer", None)
+        expected.pop("fts_tokenizer", None)
     else:
-        due["chunking"] = _FIXED_SIZES
+        expected["chunking"] = _FIXED_SIZES
         if "chunkingVersion" in record:
-            due |= {"provenance": _NEWEST_PROVENANCE, "chunking_version": _NEWEST_CHUNKING}
+            expected |= {"provenance": _NEWEST_PROVENANCE, "chunking_version": _NEWEST_CHUNKING}
     sources = record.get("sources")
     recorded: dict[str, object] = {
         "provenance": record.get("provenanceVersion"),
@@ -290,11 +293,11 @@ def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
         "scope": record.get("scopeHash"),
         "chunking": f"{record.get('chunkTokens')}/{record.get('chunkOverlap')}",
         # An index without one was made before there was a choice.
-        "fts_tokenizer": record.get("ftsTokenizer") or due.get("fts_tokenizer"),
+        "fts_tokenizer": record.get("ftsTokenizer") or expected.get("fts_tokenizer"),
     }
     for code, value in recorded.items():
-        if code in due and value != due[code]:
-            yield Mismatch(code, str(value), str(due[code]))
+        if code in expected and value != expected[code]:
+            yield Mismatch(code, str(value), str(expected[code]))
 
 
 def statements(value: IndexComparison | HostProblem) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,6 @@ leaves half of a pair, or changes a marker, is not made.
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from msgspec import Struct
 
@@ -38,9 +37,10 @@ def dream_blocks(text: str) -> list[DreamBlock]:
                 begun[kind] = number
             elif kind in begun:
                 blocks.append(DreamBlock(kind, begun.pop(kind), number))
-        if promoted := _PROMOTION.search(line):
-            entry = number < len(lines) and lines[number].startswith("- ")
-            blocks.append(DreamBlock("promotion", number, number + entry, promoted[1]))
+        if promotion := _PROMOTION.search(line):
+            # The entry that it promotes stands on the next line, which `lines` has at this number.
+            has_entry = number < len(lines) and lines[number].startswith("- ")
+            blocks.append(DreamBlock("promotion", number, number + 1 if has_entry else number, promotion[1]))
     return sorted(blocks, key=lambda block: (block.first, block.last))
 
 
@@ -57,28 +57,33 @@ def broken(before: str, after: str) -> str:
             continue
         if not _whole(new[kind]):
             return f"it breaks the markers of OpenClaw's {title} block"
-        same = {marker for _, marker in old[kind]}
-        if any(marker not in same | {f"<!-- openclaw:dreaming:{kind}:{side} -->"} for side, marker in new[kind]):
+        # A block that moved within the note, or came back, has its old markers or those that OpenClaw writes.
+        known = {marker for _, marker in old[kind]}
+        known |= {f"<!-- openclaw:dreaming:{kind}:{side} -->" for side in ("start", "end")}
+        if any(marker not in known for _, marker in new[kind]):
             return f"it changes a marker of OpenClaw's {title} block"
     return _promotion_broken(before.split("\n"), after.split("\n"), dream_blocks(before))
 
 
 def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlock]) -> str:
-    """Say how promoted entries lose their markers, or markers their entries."""
-    lines, rest = set(before), Counter(after)
-    following = {line: after[at] if at < len(after) else "" for at, line in enumerate(after, 1)}
-    changed = any(line not in lines and "openclaw-memory-promotion" in line for line in after)
+    """Say how promoted entries lose their markers, or markers their entries; empty where they do not."""
+    lines_before, lines_after = set(before), set(after)
+    line_below = dict(zip(after, [*after[1:], ""], strict=True))
+    has_new_marker = any("openclaw-memory-promotion" in line for line in lines_after - lines_before)
     for block in blocks:
         if block.kind != "promotion" or block.last == block.first:
             continue
         marker, entry = before[block.first - 1], before[block.last - 1]
-        if not rest[marker]:
-            if rest[entry]:
+        if marker not in lines_after:
+            if entry in lines_after:
                 return f"it takes the promotion marker {block.key} from its entry"
-            if changed:
+            if has_new_marker:
                 return f"it changes the promotion marker {block.key}"
-        elif (now := following[marker]) != entry and (rest[entry] or (now.startswith("- ") and now in lines)):
-            return f"it puts another entry below the promotion marker {block.key}"
+        elif line_below[marker] != entry:
+            below = line_below[marker]
+            is_other_entry = below.startswith("- ") and below in lines_before
+            if is_other_entry or entry in lines_after:
+                return f"it puts another entry below the promotion marker {block.key}"
     return ""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config.config_file import Agent, Config
+from memory_tui.config.config_file import Config
 from memory_tui.config.places import agent_database, session_folder
 from memory_tui.durable import read_regular
 from memory_tui.openclaw import agent_sessions
@@ -65,7 +65,8 @@ class Session(Struct, frozen=True):
     def tokens(self) -> int | None:
         """The larger of the host's fresh count and the transcript's, with the answer; None when nobody knows them."""
         prompt, output = self.usage or (0, 0)
-        counted = max(prompt, self.total_tokens or 0 if self.fresh else 0)
+        host_count = self.total_tokens if self.fresh else None
+        counted = max(prompt, host_count or 0)
         return counted + output if counted else None
 
 
@@ -116,8 +117,9 @@ def decide(rules: FlushRules, session: Session, window: int, *, writable: bool =
     }
     cause = next(name for name, fit in fits.items() if fit)
     detail = _DETAILS[cause].format(tokens=tokens, limit=limit, window=window, size=size, least=rules.force_bytes)
-    left = None if tokens is None or limit <= 0 else max(0, limit - tokens)
-    return FlushDecision(cause in ("tokens", "transcript size"), cause, detail, tokens, limit, window, left)
+    left = max(0, limit - tokens) if tokens is not None and limit > 0 else None
+    flush = cause in ("tokens", "transcript size")
+    return FlushDecision(flush, cause, detail, tokens, threshold=limit, window=window, left=left)
 
 
 def rules_of(config: Config) -> FlushRules:
@@ -147,18 +149,18 @@ def writable(config: Config, key: str) -> bool:
 def window_of(config: Config) -> int:
     """Return the context window in tokens: contextTokens, else 200,000."""
     node = config.tree.get("agents", "defaults", "contextTokens") if config.tree is not None else None
-    return (whole(node.value) if node is not None else None) or DEFAULT_WINDOW
+    return DEFAULT_WINDOW if node is None else whole(node.value) or DEFAULT_WINDOW
 
 
 def near(config: Config) -> tuple[Nearness, ...]:
     """Decide for every session of the agent that its host keeps, the one that changed last first. Raises Unreadable."""
     agent, rules, window = config.agent.id, rules_of(config), window_of(config)
-    entries = _entries(config.agent)
+    entries = _entries(agent)
     sessions: list[Nearness] = []
 
-    def add(name: str, key: str, path: Path, modified: float, session: Session) -> None:
+    def add(session_id: str, key: str, path: Path, modified: float, session: Session) -> None:
         decision = decide(rules, session, window, writable=writable(config, key))
-        sessions.append(Nearness(name, path, modified, decision, session.flushed_at))
+        sessions.append(Nearness(session_id, path, modified, decision, session.flushed_at))
 
     for path in sorted(session_folder(agent).glob("*.jsonl")):
         key, entry = entries.get(path.stem, ("", {}))
@@ -167,13 +169,14 @@ def near(config: Config) -> tuple[Nearness, ...]:
         except OSError as error:
             raise agent_sessions.unreadable(path, error) from error
         session = replace(_facts(entry), transcript_bytes=status.st_size)
+        # A transcript takes time to read, so only where the count is unknown or near.
         if (session.tokens or window) >= threshold(window, rules) - NEAR_TOKENS:
             session = replace(session, usage=agent_sessions.usage_in(reversed(agent_sessions.tail(path))))
         add(path.stem, key, path, status.st_mtime, session)
     for live in agent_sessions.live(agent):
         session = replace(_facts(live.entry, newer=True), transcript_bytes=live.size, usage=live.usage)
         add(live.id, live.key, agent_database(agent), live.at, session)
-    return tuple(sorted(sessions, key=lambda each: -each.modified))
+    return tuple(sorted(sessions, key=lambda nearness: -nearness.modified))
 
 
 def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
@@ -182,22 +185,26 @@ def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
     That has the flush as a record, and counts tokens only where their count is marked; before, they count unless marked
     as stale. Without an entry nothing is known.
     """
-    at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
-    fresh = entry.get("totalTokensFresh")
-    done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
+    flushed_at = entry.get("memoryFlushAt")
+    flushed_in = entry.get("memoryFlushCompactionCount")
+    flush = entry.get("memoryFlush")
+    if isinstance(flush, dict) and flush.get("kind") == "succeeded":
+        flushed_in = flush.get("compactionCount", flushed_in)
+    mark = entry.get("totalTokensFresh")
+    is_marked = mark is True and entry.get("totalTokensVersion") == 1
     return Session(
         total_tokens=whole(entry.get("totalTokens")),
-        fresh=fresh is True and entry.get("totalTokensVersion") == 1 if newer else fresh is not False,
+        fresh=is_marked if newer else mark is not False,
         compactions=whole(entry.get("compactionCount")) or 0,
-        flushed_in=whole(entry.get("memoryFlushCompactionCount") if done is None else done),
-        flushed_at=at / 1000 if isinstance(at, int | float) else None,
+        flushed_in=whole(flushed_in),
+        flushed_at=flushed_at / 1000 if isinstance(flushed_at, int | float) else None,
     )
 
 
-def _entries(agent: Agent) -> dict[str, tuple[str, dict[str, Any]]]:
+def _entries(agent: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return key and entry of each session in the host's sessions.json, by session id; none where it is unreadable."""
     try:
-        data = agent_sessions.record_of(read_regular(session_folder(agent.id) / "sessions.json"))
+        data = agent_sessions.record_of(read_regular(session_folder(agent) / "sessions.json"))
     except OSError:
         return {}
     return {

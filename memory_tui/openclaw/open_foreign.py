@@ -38,7 +38,9 @@ _HELD_SECONDS = 1.0
 """How long the last try may keep writers out of a file that changed during each try before."""
 _MOST_COPIED = 1 << 29
 """Bytes of a file, with its logs, that are copied to be read."""
+
 _SIDES = ("", "-wal", "-journal")
+"""What the names of the database and its logs end in."""
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 # Two looks at one file in this process: POSIX drops all its locks when the copy of one closes the file.
 _one_at_a_time = threading.Lock()
@@ -49,12 +51,15 @@ class NotSeen(Exception):
 
     def __init__(self, state: Failure, detail: str, next_step: str) -> None:
         super().__init__(detail)
-        self.state = state
-        self.detail = detail
-        self.next_step = next_step
+        self.state, self.detail, self.next_step = state, detail, next_step
 
 
-def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
+def read_foreign(path: Path, read: Reader[T]) -> T:
+    """Return what `read` gives of the database at `path`, as `read_or_copy` does."""
+    return read_or_copy(path, read)[0]
+
+
+def read_or_copy(path: Path, read: Reader[T]) -> tuple[T, bool]:
     """Return what `read` gives of the database at `path`, and whether a copy was read because a write was cut off.
 
     `read` should run many short statements: when somebody writes in between it is called again, and at last inside
@@ -70,7 +75,8 @@ def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
                 if exclusive or traces(path) == before:
                     raise _explained(error, path) from None
                 continue
-            if steady if way == "locks" else traces(path) == before:
+            is_unchanged = steady if way == "locks" else traces(path) == before
+            if is_unchanged:
                 return value, way == "copy"
     raise NotSeen("locked", f"Another program was writing {path} each time it was read.", _AGAIN)
 
@@ -80,37 +86,32 @@ def _try(path: Path, read: Reader[T], exclusive: bool) -> tuple[T, bool, _Way]:
     way = _way(path)
     if way != "copy":
         try:
-            how = "immutable=1" if way == "immutable" else "mode=ro&readonly_shm=1"
-            return *_read(f"file:{urllib.parse.quote(os.fsencode(path))}?{how}", read, exclusive), way
+            mode = "immutable=1" if way == "immutable" else "mode=ro&readonly_shm=1"
+            value, steady = _read(f"file:{urllib.parse.quote(os.fsencode(path))}?{mode}", read, exclusive)
+            return value, steady, way
         except apsw.ReadOnlyError:
             # A write was cut off and has to be rolled back first: not in their file.
             way = "copy"
     if (size := sum(_size(path, side) for side in _SIDES)) > _MOST_COPIED:
-        raise NotSeen(
-            "unreadable",
-            f"A program ended without finishing to write {path}, which has {size / 1e9:.1f} GB: too much to copy.",
-            "Start OpenClaw once, which finishes it; nothing was changed.",
-        )
+        why = f"A program ended without finishing to write {path}, which has {size / 1e9:.1f} GB: too much to copy."
+        raise NotSeen("unreadable", why, "Start OpenClaw once, which finishes it; nothing was changed.")
     with tempfile.TemporaryDirectory(prefix="memory-tui-copy-") as folder:
-        copy = Path(folder) / "copy.sqlite"
+        copy = f"{folder}/copy.sqlite"
         for side in _SIDES:
             if _size(path, side):
                 shutil.copyfile(f"{path}{side}", f"{copy}{side}")
-        return *_read(str(copy), read, exclusive, apsw.SQLITE_OPEN_READWRITE), way
-
-
-def opened(name: str, flags: int, busy_ms: int) -> apsw.Connection:
-    """Return a connection to another program's database; what stands in its schema is data to us, not code."""
-    connection = apsw.Connection(name, flags=flags)
-    connection.set_busy_timeout(busy_ms)
-    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    return connection
+        value, steady = _read(copy, read, exclusive, apsw.SQLITE_OPEN_READWRITE)
+        return value, steady, way
 
 
 def _read(name: str, read: Reader[T], exclusive: bool, flags: int = _READ_ONLY) -> tuple[T, bool]:
-    with closing(opened(name, flags, _BUSY_MS)) as connection:
+    """Return what `read` gives, and whether nobody committed meanwhile; with `exclusive` nobody can."""
+    with closing(apsw.Connection(name, flags=flags)) as connection:
+        connection.set_busy_timeout(_BUSY_MS)
+        # What stands in its schema is data to us, not code.
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if exclusive:
             # One view of the file, given up (InterruptError) when it takes too long.
             end = time.monotonic() + _HELD_SECONDS
@@ -123,6 +124,7 @@ def _read(name: str, read: Reader[T], exclusive: bool, flags: int = _READ_ONLY) 
 
 
 def _way(path: Path) -> _Way:
+    """Return the way in that leaves no trace, as the text above says."""
     if os.path.lexists(f"{path}-shm"):
         return "locks"
     if _size(path, "-wal"):
@@ -134,6 +136,7 @@ def _in_wal_mode(path: Path) -> bool:
     """Tell what the header says, read through SQLite so that closing the file drops no lock of this process."""
     file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     try:
+        # The header has 100 bytes; number 19 is the version of the format that is read: 2 is WAL.
         return file.xFileSize() >= 100 and file.xRead(100, 0)[19] == 2
     finally:
         file.xClose()
@@ -168,6 +171,7 @@ def _trace(name: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(name)  # noqa: PTH116
     except FileNotFoundError:
+        # A log may be missing, the database may not.
         if name.endswith(_SIDES[1:]):
             return None
         raise
@@ -186,9 +190,8 @@ def _explained(error: Exception, path: Path) -> NotSeen:
         case apsw.NotADBError():
             return NotSeen("damaged", f"{path} is not an SQLite database, or is encrypted.", _NAME)
         case apsw.CorruptError() | UnicodeDecodeError():
-            return NotSeen(
-                "damaged", f"{path} is damaged or only half written.", "It was left as it is; let OpenClaw index again."
-            )
+            step = "It was left as it is; let OpenClaw index again."
+            return NotSeen("damaged", f"{path} is damaged or only half written.", step)
         case OSError(errno=errno.ENOENT | errno.ENOTDIR):
             return NotSeen("missing", f"There is no file {path}.", _NAME)
         case OSError():

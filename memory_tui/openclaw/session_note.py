@@ -56,8 +56,13 @@ class EndedSession(Struct, frozen=True):
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
-    """Return the last `count` messages of a conversation of Claude Code or Codex. Raises Unreadable."""
-    return tuple(_spoken(tail(transcript)))[-count:] if transcript.exists() else ()
+    """Return the last `count` messages of a conversation of Claude Code or Codex, none where it has no transcript. What
+    the assistant quotes of the memory is replaced by the name of the note. Raises Unreadable.
+    """
+    records = [record_of(line) for line in tail(transcript)] if transcript.exists() else []
+    recalled = _recalled(records)
+    every = [message for message in map(message_of, records) if message is not None]
+    return tuple(_without(message, recalled) if message.role == "assistant" else message for message in every[-count:])
 
 
 def conversation(messages: Sequence[Message]) -> str:
@@ -91,9 +96,8 @@ def save(workspace: Path, ended: EndedSession, content: str, write: Write) -> Pa
         with _alone(folder):
             return _keep(folder, ended, content, write)
     except OSError as error:
-        raise MemoryTuiError(
-            f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
-        ) from error
+        why = f"The note cannot be written to {folder}: {error.strerror or error}."
+        raise MemoryTuiError(why, "Check permissions and free space.") from error
 
 
 def _create(folder: Path, ended: EndedSession, data: bytes, write: Write) -> Path:
@@ -109,15 +113,8 @@ def _create(folder: Path, ended: EndedSession, data: bytes, write: Write) -> Pat
 
 
 def _flat(text: str) -> str:
+    """Return `text` on one line."""
     return " ".join(text.split()) or "unknown"
-
-
-def _spoken(lines: Sequence[bytes]) -> Iterator[Message]:
-    records = [record_of(line) for line in lines]
-    recalled = _recalled(records)
-    for record in records:
-        if (message := message_of(record)) is not None:
-            yield _without(message, recalled) if message.role == "assistant" else message
 
 
 def message_of(record: dict[str, Any]) -> Message | None:
@@ -130,9 +127,11 @@ def message_of(record: dict[str, Any]) -> Message | None:
         return None
     if record.get("isMeta") or record.get("isSidechain") or record.get("isCompactSummary"):
         return None
+    # The first block with words; a command of the user begins with a slash.
     cleaned = (jsstring.trim(_MARKS.sub("", _INJECTED.sub("", text))) for text in texts(message.get("content")))
     text = next(filter(None, cleaned), "")
-    return None if not text or text.startswith("/") or _SILENT.match(text) else Message(str(message["role"]), text)
+    says_nothing = not text or text.startswith("/") or _SILENT.match(text)
+    return None if says_nothing else Message(str(message["role"]), text)
 
 
 # --- what was recalled ---------------------------------------------------------------------------------------------
@@ -142,18 +141,20 @@ def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return each line that the memory gave during a conversation, in lower case, and the note it is from."""
     calls: set[object] = set()
     lines: dict[str, str] = {}
-    for part in (part for record in records for part in _parts(record)):
-        if _RECALLS.search(str(part.get("name") or "")):
-            calls.add(part.get("id") if part.get("type") == "tool_use" else part.get("call_id"))
-        call = part.get("tool_use_id") or part.get("call_id") if "name" not in part else None
-        if part.get("role") == "toolResult" or (call is not None and call in calls):
-            for text in texts(part.get("output", part.get("content"))):
+    for step in (step for record in records for step in _steps(record)):
+        if "name" in step:
+            if _RECALLS.search(str(step["name"] or "")):
+                calls.add(step.get("id") if step.get("type") == "tool_use" else step.get("call_id"))
+        elif step.get("role") == "toolResult" or (step.get("tool_use_id") or step.get("call_id")) in calls:
+            for text in texts(step.get("output", step.get("content"))):
                 lines.update(_lines_of(text))
     return lines
 
 
-def _parts(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the calls of tools, and their results, in a record of Claude Code, of Codex, of OpenClaw."""
+def _steps(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the calls of tools, which have a name, and their results, which have none, in a record of Claude Code, of
+    Codex, of OpenClaw; of the last one the results of the memory alone.
+    """
     payload, message = record.get("payload"), record.get("message")
     if isinstance(payload, dict):
         yield payload
@@ -179,12 +180,14 @@ def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
 
 def _without(message: Message, recalled: Mapping[str, str]) -> Message:
     """Return `message` with the name of the note in the place of each line that was recalled from it."""
-    text, plain = message.text, " ".join(message.text.split()).lower()
-    for line, path in sorted(recalled.items(), key=lambda item: -len(item[0])):
+    text = message.text
+    plain = " ".join(text.split()).lower()
+    # The longest first: a line may hold another one.
+    for line in sorted(recalled, key=len, reverse=True):
         if line in plain:
             pattern = r"\s+".join(re.escape(word) for word in line.split())
             # A backslash would begin an escape in what is put in.
-            text = re.sub(pattern, f"[see {path}]".replace("\\", r"\\"), text, flags=re.IGNORECASE)
+            text = re.sub(pattern, f"[see {recalled[line]}]".replace("\\", r"\\"), text, flags=re.IGNORECASE)
     return Message(message.role, text)
 
 
@@ -200,14 +203,14 @@ def _alone(folder: Path) -> locks.WriterLock:
     try:
         return locks.wait_for(state / _sum(os.fsencode(os.path.realpath(folder))))
     except IndexBusy as error:
-        raise MemoryTuiError(
-            f"Another memory-tui is writing a session note into {folder}.", "Run the hook again in a moment."
-        ) from error
+        why = f"Another memory-tui is writing a session note into {folder}."
+        raise MemoryTuiError(why, "Run the hook again in a moment.") from error
 
 
 def _keep(folder: Path, ended: EndedSession, content: str, write: Write) -> Path:
-    if (last := _note_of(folder, _flat(ended.session))) is not None:
-        path, text, data = last
+    """Go on with the note of a session where it has one that nobody else wrote into, else write a new one."""
+    if (newest := _note_of(folder, _flat(ended.session))) is not None:
+        path, text, data = newest
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
         longer = _continued(before.split("\n") if before else [], content.split("\n"))
         # A session that said nothing new keeps its note as it is, so that it does not look younger.
@@ -233,7 +236,8 @@ def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
             # A pipe would never end, and what cannot be read was not written here.
             continue
         with path.open("rb") as file:
-            head = file.read(len("---\nsession: ") + 300)
+            # Enough for the front matter that is written here.
+            head = file.read(400)
             front = _FRONT.match(head.decode("utf-8", "replace"))
             if front is None or front["session"] != session:
                 continue
@@ -246,8 +250,9 @@ def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
 
 def _continued(before: list[str], now: list[str]) -> str:
     """Return the lines of a note and those of the same conversation later; what both hold stands once."""
-    most = min(len(before), len(now))
-    common = next((size for size in range(most, 0, -1) if before[-size:] == now[:size]), 0)
+    # As many lines as possible that end the note and begin what is said now.
+    sizes = range(min(len(before), len(now)), 0, -1)
+    common = next((size for size in sizes if before[-size:] == now[:size]), 0)
     if not common and "\n".join(now) in "\n".join(before):
         return "\n".join(before)
     return "\n".join([*before, *now[common:]])

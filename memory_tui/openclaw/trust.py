@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -92,12 +93,13 @@ class Ledger(Struct, frozen=True):
     def of(self, path: str, file_hash: str) -> FileTrust:
         """Return the trust of a file whose text has the hash `file_hash`."""
         key = _sha256(path)
-        row, since = self.rows.get(key), 0.0
-        state: State = "unknown" if key in self.rows else "unrecorded"
-        if row is not None:
-            state, since = row.origin_class, row.observed_at / 1000
-            if state == "agent" and row.file_hash != file_hash:
-                state = "edited"
+        row = self.rows.get(key)
+        if row is None:
+            state: State = "unknown" if key in self.rows else "unrecorded"
+            return FileTrust(path, state, _WORDS[state])
+        is_edited = row.origin_class == "agent" and row.file_hash != file_hash
+        state = "edited" if is_edited else row.origin_class
+        since = row.observed_at / 1000
         return FileTrust(path, state, _WORDS[state].format(since=_time(since)), since)
 
 
@@ -132,10 +134,10 @@ class Trust:
     """
 
     def __init__(self, workspace: Path, database: Path, *, expected: bool = True) -> None:
-        self._workspace = workspace
-        self._expected = expected
-        self._database = database
-        self._last: tuple[open_foreign.Traces, Ledger] | None = None
+        self._workspace, self._database, self._expected = workspace, database, expected
+        self._traces: open_foreign.Traces = ()
+        self._last: Ledger | None = None
+        """The ledger as it was read last, when the database had these traces."""
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -144,9 +146,10 @@ class Trust:
         name = str(self._database)
         try:
             traces = open_foreign.traces(self._database)
-            if self._last is None or self._last[0] != traces:
-                self._last = traces, self._of_values(name, *open_foreign.read_foreign(self._database, _values)[0])
-            return self._last[1]
+            if self._last is None or traces != self._traces:
+                values, version = open_foreign.read_foreign(self._database, _values)
+                self._traces, self._last = traces, self._of_values(name, values, version)
+            return self._last
         except open_foreign.NotSeen as error:
             if error.state == "missing":
                 return Ledger(name, absent=True)
@@ -158,16 +161,20 @@ class Trust:
         Reads the notes that the ledger has rows of.
         """
         ledger = self.ledger()
-        more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
-        listed = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
-        files = tuple(self._of_disk(ledger, path) for path in listed)
-        database = "" if ledger.absent else ledger.database
-        return TrustReport(database, ledger.problem, ledger.next_step, ledger.remarks, files)
+        files: tuple[FileTrust, ...] = ()
+        if not ledger.problem and not ledger.absent:
+            more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
+            listed = {path for path in (*paths, *more) if covered(path)}
+            files = tuple(self._of_disk(ledger, path) for path in sorted(listed))
+        name = "" if ledger.absent else ledger.database
+        return TrustReport(name, ledger.problem, ledger.next_step, ledger.remarks, files=files)
 
     def of(self, path: str) -> FileTrust | None:
         """Return the trust of the note `path`; None where the ledger does not cover it, or there is none."""
         ledger = self.ledger() if covered(path) else None
-        return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
+        if ledger is None or ledger.absent or ledger.problem:
+            return None
+        return self._of_disk(ledger, path)
 
     def _of_values(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
         """Read the rows of this workspace; what is of another version, or cannot be read, is a remark."""
@@ -179,39 +186,39 @@ class Trust:
         if version > NEWEST_SCHEMA:
             remarks.append(f"The ledger is of a newer OpenClaw (schema {version}) than memory-tui knows.")
         for key, text in values:
-            folder, _, digest = key.partition(":")
+            folder, _, path_hash = key.partition(":")
             if folder == here:
-                row = _parsed(text)
-                rows[digest] = row if row is not None and _sha256(row.relative_path) == digest else None
+                rows[path_hash] = None
+                with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+                    row = msgspec.json.decode(text, type=LedgerRow)
+                    rows[path_hash] = row if _sha256(row.relative_path) == path_hash else None
         if unread := sum(row is None for row in rows.values()):
-            remarks.append(
-                f"{plural(unread, 'row')} of the ledger cannot be read: the trust of these files is unknown."
-            )
-        return Ledger(name, rows, not rows and not self._expected, remarks=tuple(remarks))
+            count = plural(unread, "row")
+            remarks.append(f"{count} of the ledger cannot be read: the trust of these files is unknown.")
+        return Ledger(name, rows, absent=not rows and not self._expected, remarks=tuple(remarks))
 
     def _of_disk(self, ledger: Ledger, path: str) -> FileTrust:
+        """Return the trust of a file; only one that the ledger has a row of is read."""
         if (self._workspace / path).is_symlink():
             return FileTrust(path, "ignored", _WORDS["ignored"])
-        return ledger.of(path, self._hash(path) if path in ledger.classes else "")
-
-    def _hash(self, path: str) -> str:
-        """Return the hash of a note on disk, empty if it cannot be read."""
-        try:
-            return text_hash((self._workspace / path).read_bytes())
-        except (OSError, ValueError):
-            return ""
+        file_hash = ""
+        # One that cannot be read has another hash than OpenClaw's.
+        with suppress(OSError, ValueError):
+            if path in ledger.classes:
+                file_hash = text_hash((self._workspace / path).read_bytes())
+        return ledger.of(path, file_hash)
 
     # --- what an edit does -----------------------------------------------------------------------------------------
 
     def effects(self, files: Iterable[Written]) -> tuple[str, ...]:
         """Say what writing `files` does to their trust, which some of those lose that the ledger covers."""
-        notes = [file for file in files if covered(file[0])]
+        notes = [(path, before, after) for path, before, after in files if covered(path)]
         ledger = self.ledger() if notes else None
         if ledger is None or ledger.absent:
             return ()
         if ledger.problem:
             return (f"Trust: OpenClaw's ledger cannot be read, so what this does to it is not known. {ledger.problem}",)
-        effects = (self._effect(ledger, *file) for file in notes)
+        effects = (self._effect(ledger, path, before, after) for path, before, after in notes)
         return tuple(f"Trust: {words}" for words in effects if words)
 
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None) -> str:
@@ -246,22 +253,15 @@ def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, 
     if not columns >= _COLUMNS:
         other = f"{connection.filename} has another ledger than OpenClaw 2026.9."
         raise open_foreign.NotSeen("damaged", other, "Trust is not shown; update memory-tui.")
-    query = (
-        f"SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE} WHERE plugin_id = ? AND namespace = ?"
-    )
-    rows = connection.execute(f"{query} LIMIT {_MOST_ROWS}", (PLUGIN, NAMESPACE))
+    query = f"""
+        SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE}
+        WHERE plugin_id = ? AND namespace = ? LIMIT {_MOST_ROWS}"""
+    rows = connection.execute(query, (PLUGIN, NAMESPACE))
     return [(str(key or ""), str(value or "")) for key, value in rows], version
 
 
-def _parsed(text: str) -> LedgerRow | None:
-    """Return one value as it is stored; None where it does not parse."""
-    try:
-        return msgspec.json.decode(text, type=LedgerRow)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-
-
 def _time(at: float) -> str:
+    """Return the time `at` (epoch seconds) to the minute, in words also where the ledger holds nonsense."""
     try:
         return minute(at)
     except (ValueError, OverflowError, OSError):

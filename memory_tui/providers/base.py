@@ -129,11 +129,11 @@ def members(answer: object, name: str, member: str = "") -> list[object]:
         raise Malformed(f"JSON that has no list {name!r}")
     if not member:
         return rows
-    indexed = {row["index"]: row for row in rows if isinstance(row, dict) and isinstance(row.get("index"), int)}
-    if indexed:
-        if set(indexed) != set(range(len(rows))):
+    by_index = {row["index"]: row for row in rows if isinstance(row, dict) and isinstance(row.get("index"), int)}
+    if by_index:
+        if by_index.keys() != set(range(len(rows))):
             raise Malformed("rows whose indexes are not 0, 1, 2, ...")
-        rows = [indexed[at] for at in range(len(rows))]
+        rows = [by_index[index] for index in range(len(rows))]
     if not all(isinstance(row, dict) and member in row for row in rows):
         raise Malformed(f"rows without {member}")
     return [row[member] for row in rows]
@@ -158,10 +158,11 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     except (TypeError, ValueError, OverflowError) as error:
         raise Malformed("vectors that are not made of numbers") from error
     largest = np.abs(values).max(axis=1, keepdims=True)
-    points = (largest > 0) & (largest < np.inf)
-    if not points.all():
+    has_direction = (largest > 0) & (largest < np.inf)
+    if not has_direction.all():
         message = "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity"
-        raise NoDirection(message, every=not points.any())
+        raise NoDirection(message, every=not has_direction.any())
+    # Else the squares of very large or very small numbers have no float.
     values /= largest
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)
 
@@ -171,8 +172,8 @@ def in_rows(done: Mapping[int, Vectors], count: int, dims: int) -> Vectors:
     import numpy as np
 
     vectors = np.zeros((count, dims), np.float32)
-    for at, row in done.items():
-        vectors[at] = row
+    for position, vector in done.items():
+        vectors[position] = vector
     return vectors
 
 
@@ -210,10 +211,7 @@ class Cause(Enum):
         "malformed answer",
         "Check the address (remote.baseUrl) and the model: this is not what an embedding endpoint answers.",
     )
-    NOT_INSTALLED = (
-        "not installed",
-        f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes).",
-    )
+    NOT_INSTALLED = "not installed", f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes)."
     NO_FILE = "model file missing", "Check local.modelPath."
     CRASHED = "local model crashed", "Try another model file; this one does not work with the installed software."
     BROKEN = "broken", "Choose another provider."
@@ -236,10 +234,8 @@ class ProviderFailure(ProviderError):
         # What comes from a program ends as it likes, and more is said behind it.
         ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
         super().__init__(ended, next_step or state.advice)
-        self.state = state
-        self.retry_after = retry_after
-        self.broke_off = False
-        self.repeats = False
+        self.state, self.retry_after = state, retry_after
+        self.broke_off = self.repeats = False
         self.done: dict[int, Vectors] = {}
 
     def as_dict(self) -> dict[str, str]:
@@ -293,24 +289,29 @@ def diagnose(status: int, headers: Mapping[str, str], body: str) -> tuple[Cause,
     """Return what an answer with that `status` means, its own words in one line, and the seconds that it asks to be
     left alone. `headers` are looked up in lower case.
     """
-    fields, wait = _error_fields(body), _retry_after(headers, body)
+    fields = _error_fields(body)
+    wait = _retry_after(headers, body)
     words = " ".join((fields.get("message") or _MARKUP.sub(" ", body)).split())
-    words = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
-    code, text = fields.get("code", ""), f"{fields.get('code', '')} {words} {body[:2000]}".lower()
+    if len(words) > _LONGEST:
+        words = words[: _LONGEST - 1] + "…"
+    text = f"{fields.get('code', '')} {words} {body[:2000]}".lower()
     if status == 429:
-        spent = not {code, fields.get("type", "")}.isdisjoint(_QUOTA_CODES) and wait is None
+        spent = wait is None and not _QUOTA_CODES.isdisjoint((fields.get("code"), fields.get("type")))
         return Cause.QUOTA if spent or "perday" in text else Cause.RATE_LIMIT, words, wait
-    matching = (cause for cause, pattern in _BY_WORDS if status in _WORDS_COUNT and re.search(pattern, text))
-    usual = _BY_STATUS.get(status) or (Cause.SERVER if status >= 500 else Cause.REFUSED)
-    return next(matching, usual), words, wait
+    if status in _WORDS_COUNT:
+        for cause, pattern in _BY_WORDS:
+            if re.search(pattern, text):
+                return cause, words, wait
+    return _BY_STATUS.get(status, Cause.SERVER if status >= 500 else Cause.REFUSED), words, wait
 
 
 def _error_fields(body: str) -> dict[str, str]:
     """Return message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
     try:
-        tree = json.loads(body)
-        tree = tree[0] if isinstance(tree, list) else tree
-        error = tree.get("error", tree)
+        answer = json.loads(body)
+        # Gemini answers some requests with a list of one.
+        answer = answer[0] if isinstance(answer, list) else answer
+        error = answer.get("error", answer)
     except (ValueError, RecursionError, IndexError, AttributeError):
         return {}
     if not isinstance(error, dict):
@@ -321,19 +322,22 @@ def _error_fields(body: str) -> dict[str, str]:
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """Return the seconds of `Retry-After`, `retry-after-ms` or Gemini's `retryDelay`; a day at most."""
-    field, wait = headers.get("retry-after", "").strip(), None
+    """Return the seconds of `retry-after-ms`, `Retry-After` or Gemini's `retryDelay`, the first that is there; a day
+    at most. None where there is none that can be read.
+    """
+    text = headers.get("retry-after", "").strip()
     delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
+    wait: float | None = None
     # 5 ms for a header that is rare.
     from email.utils import parsedate_to_datetime
 
     try:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000
-        elif re.fullmatch(r"\d+(\.\d+)?", field):
-            wait = float(field)
-        elif field:
-            wait = parsedate_to_datetime(field).timestamp() - time.time()
+        elif re.fullmatch(r"\d+(\.\d+)?", text):
+            wait = float(text)
+        elif text:
+            wait = parsedate_to_datetime(text).timestamp() - time.time()
         elif delay:
             wait = float(delay[1])
     except (ValueError, OverflowError):

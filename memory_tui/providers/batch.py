@@ -40,18 +40,20 @@ class JobStatus(Struct, frozen=True):
 def pick(tree: object, *paths: str) -> object:
     """Return what stands below `tree` at the first of `paths` that leads to something, such as "data.0.message"."""
     for path in paths:
-        at = tree
+        node = tree
         for step in path.split("."):
-            if isinstance(at, list):
-                at = at[int(step)] if step.isdigit() and int(step) < len(at) else None
+            if isinstance(node, list):
+                is_index = step.isdigit() and int(step) < len(node)
+                node = node[int(step)] if is_index else None
             else:
-                at = at.get(step) if isinstance(at, dict) else None
-        if at:
-            return at
+                node = node.get(step) if isinstance(node, dict) else None
+        if node:
+            return node
     return None
 
 
 def _text(tree: object, *paths: str) -> str:
+    """Return the text that `pick` finds; empty where it is no text, or there is none."""
     value = pick(tree, *paths)
     return value if isinstance(value, str) else ""
 
@@ -66,8 +68,9 @@ class BatchService:
         self.settings, self.jobs, self.label = settings, settings.jobs, wire.row.label
         self.space = (wire.row.name, wire.model, wire.key)
         """Provider, model and key of the vectors' space."""
-        self._wire, self._stop, self._gemini = wire, Stop(), wire.row.name == "gemini"
-        self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
+        self._wire, self._stop = wire, Stop()
+        self._gemini = wire.row.name == "gemini"
+        self._http = Http(self.label, wire.base_url, self._stop, wire.headers, auth=wire.auth[:1])
 
     def _line(self, text_id: str, text: str) -> Mapping[str, object]:
         """Write the request for one text."""
@@ -77,21 +80,24 @@ class BatchService:
         return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
-        """Send a file of (id, text); return what it is called there."""
-        require_approval(self.space[0], self._http.host, self.settings)
-        lines = (json.dumps(self._line(at, well_formed(text)), ensure_ascii=False) for at, text in texts)
+        """Send a file of (id, text) in two parts, of which the first says what it is; return its name there."""
+        require_approval(self._wire.row.name, self._http.host, self.settings)
+        lines = (json.dumps(self._line(text_id, well_formed(text)), ensure_ascii=False) for text_id, text in texts)
         content = "\n".join(lines).encode()
         digest = hashlib.sha256(content).hexdigest()
         name, boundary = f"memory-tui-{digest[:32]}", f"memory-tui-{digest}"
-        path, kind, about = "/files", "form-data", b"batch"
-        first = 'Content-Disposition: form-data; name="purpose"'
-        before = f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         if self._gemini:
-            root = self._wire.base_url.replace("/v1beta", "/upload/v1beta")
-            path, kind = f"{root}/files?uploadType=multipart", "related"
+            path = f"{self._wire.base_url.replace('/v1beta', '/upload/v1beta')}/files?uploadType=multipart"
+            kind = "related"
+            about_head = "Content-Type: application/json; charset=UTF-8"
             about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}}).encode()
-            first, before = "Content-Type: application/json; charset=UTF-8", ""
-        parts = ((first, about), (f"{before}Content-Type: application/jsonl", content))
+            content_head = "Content-Type: application/jsonl"
+        else:
+            path, kind = "/files", "form-data"
+            about_head, about = 'Content-Disposition: form-data; name="purpose"', b"batch"
+            disposition = f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"'
+            content_head = f"{disposition}\r\nContent-Type: application/jsonl"
+        parts = ((about_head, about), (content_head, content))
         pieces = [f"--{boundary}\r\n{head}\r\n\r\n".encode() + part for head, part in parts]
         data = b"\r\n".join([*pieces, f"--{boundary}--\r\n".encode()])
         headers = {"Content-Type": f"multipart/{kind}; boundary={boundary}"}
@@ -99,12 +105,12 @@ class BatchService:
 
     def create(self, file_id: str) -> str:
         """Make a job of the file; return what it is called there."""
-        path, body = "/batches", {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
         if self._gemini:
             path = f"/models/{self._wire.model}:asyncBatchEmbedContent"
             about = {"displayName": f"memory-tui-{file_id}", "inputConfig": {"file_name": f"files/{file_id}"}}
             return self._name(_text(self._http.post(path, {"batch": about}, _CALL_SECONDS), "name"))
-        return self._name(_text(self._http.post(path, body, _CALL_SECONDS), "id"))
+        body = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
+        return self._name(_text(self._http.post("/batches", body, _CALL_SECONDS), "id"))
 
     def find(self, file_id: str) -> str:
         """Return the job that was made of the file, empty when there is none."""
@@ -119,15 +125,16 @@ class BatchService:
     def status(self, job_id: str) -> JobStatus:
         """Return what a job is doing."""
         job = self._http.ask("GET", f"/batches/{job_id}", _CALL_SECONDS)
+        # Gemini writes BATCH_STATE_SUCCEEDED or JOB_STATE_SUCCEEDED, where OpenAI writes completed.
         state = _text(job, "status", "metadata.state", "state").upper().rpartition("STATE_")[2].lower()
         if not state:
             raise self._malformed("a job without a state")
         responses = _text(job, "metadata.output.responsesFile", "response.responsesFile", "output.responsesFile")
         files = (_text(job, "output_file_id"), _text(job, "error_file_id"), responses)
         return JobStatus(
-            state.replace("succeeded", "completed") if state in _ENDED else "running",
-            tuple(self._name(file) for file in files if file),
-            str(pick(job, "errors.data.0.message", "error.message") or ""),
+            phase=state.replace("succeeded", "completed") if state in _ENDED else "running",
+            files=tuple(self._name(file) for file in files if file),
+            why=str(pick(job, "errors.data.0.message", "error.message") or ""),
         )
 
     def cancel(self, job_id: str) -> None:
@@ -153,15 +160,18 @@ class BatchService:
         return vectors, {text_id: why for text_id, why in errors.items() if text_id not in vectors}
 
     def _take(self, raw: bytes, dims: int, vectors: dict[str, Vectors], errors: dict[str, str]) -> None:
-        """Read a line; of two about one text the first good one counts."""
+        """Put what a line of results says of its text into `vectors` or `errors`; of two about one text the first good
+        one counts. A line that is no JSON, or about no text, counts for nothing.
+        """
         try:
             line = json.loads(raw.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return
-        text_id, error = _text(line, "custom_id", "key"), pick(line, *_ERRORS)
-        vector = pick(line, "response.body.data.0.embedding", "response.embedding.values")
+        text_id = _text(line, "custom_id", "key")
         if not text_id or text_id in vectors:
             return
+        vector = pick(line, "response.body.data.0.embedding", "response.embedding.values")
+        error = pick(line, *_ERRORS)
         try:
             if error or not vector:
                 raise Malformed(str(error or "no vector came back"))

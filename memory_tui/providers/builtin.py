@@ -65,7 +65,7 @@ class StaticTable:
             vocabulary = parts["vocabulary"].tobytes().decode().split("\n")
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
-        self._ids = {token: at for at, token in enumerate(vocabulary)}
+        self._ids = {token: number for number, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
         self._memory: dict[str, tuple[int, ...]] = {}
         """Token ids of words, each of which comes again mostly. It never changes, and a full one is replaced."""
@@ -92,105 +92,116 @@ class StaticTable:
         # A syllable of Korean is cut into its letters.
         letters = sum(map(str.isalpha, unicodedata.normalize("NFD", text)))
         pieces = (token.removeprefix("##") for token in self._tokenizer.encode(well_formed(text)).tokens)
-        return min(1.0, sum(map(len, filter(_means, pieces))) / letters) if letters else 1.0
+        known = sum(len(piece) for piece in pieces if _means(piece))
+        return min(1.0, known / letters) if letters else 1.0
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of `text`, without special tokens, not cut. No token reaches over a space."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " ").split(" ")
+        # Another thread may put a new one in its place meanwhile.
         memory = self._memory
         try:
+            # The usual case, as fast as Python goes: all words are remembered.
             return list(chain.from_iterable(map(memory.__getitem__, words)))
         except KeyError:
-            fresh = list({word for word in words if word not in memory})
-        result = dict(zip(fresh, self.word_ids(fresh), strict=True))
-        short = {word: ids for word, ids in result.items() if len(word) <= _LONGEST_REMEMBERED}
+            new_words = list({word for word in words if word not in memory})
+        new_ids = dict(zip(new_words, self.word_ids(new_words), strict=True))
+        short = {word: ids for word, ids in new_ids.items() if len(word) <= _LONGEST_REMEMBERED}
         memory.update(short)
         self._characters += sum(map(len, short))
         if self._characters > REMEMBERED_CHARACTERS:
             self._memory, self._characters = {}, 0
-        return list(chain.from_iterable(result[word] if word in result else memory[word] for word in words))
+        return list(chain.from_iterable(new_ids[word] if word in new_ids else memory[word] for word in words))
 
     def word_ids(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the token ids of each of `words`, which hold no space."""
-        # What is letters and digits alone is one piece.
-        pieces = [
-            (word,)
-            if word.isalnum() and word.isascii() and len(word) <= _LONGEST_PIECE
-            else tuple(_PIECE.findall(word))
-            for word in words
-        ]
-        every = dict.fromkeys(chain.from_iterable(pieces))
+        pieces_of_words: list[list[str]] = []
+        for word in words:
+            is_one_piece = word.isalnum() and word.isascii() and len(word) <= _LONGEST_PIECE
+            pieces_of_words.append([word] if is_one_piece else _PIECE.findall(word))
+        distinct = dict.fromkeys(chain.from_iterable(pieces_of_words))
         # Of printable ASCII, which is letters and digits or one other character, BERT changes the case alone.
-        ids = {piece: self._parts(piece.lower()) for piece in every if piece.isascii() and piece.isprintable()}
-        if others := [piece for piece in every if piece not in ids]:
+        ids = {piece: self._piece_ids(piece.lower()) for piece in distinct if piece.isascii() and piece.isprintable()}
+        if foreign := [piece for piece in distinct if piece not in ids]:
             # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
             encoding = self._tokenizer.encode(
-                [well_formed(piece) for piece in others], is_pretokenized=True, add_special_tokens=False
+                [well_formed(piece) for piece in foreign], is_pretokenized=True, add_special_tokens=False
             )
-            ids.update(dict.fromkeys(others, ()))
-            for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
-                if at is not None:
-                    ids[others[at]] += (token,)
-        return [tuple(chain.from_iterable(map(ids.__getitem__, parts))) for parts in pieces]
+            ids.update(dict.fromkeys(foreign, ()))
+            for number, token in zip(encoding.word_ids, encoding.ids, strict=True):
+                if number is not None:
+                    ids[foreign[number]] += (token,)
+        return [tuple(chain.from_iterable(map(ids.__getitem__, pieces))) for pieces in pieces_of_words]
 
-    def _parts(self, word: str) -> tuple[int, ...]:
-        """WordPiece: the longest token that `word` begins with, then the longest that continues it, and so on."""
-        ids, parts, before = self._ids, list[int](), ""
-        if len(word) > LONGEST_WORD:
-            return (ids[UNKNOWN],)
-        while word:
-            piece = before + word[: self._longest]
-            while piece not in ids:
-                piece = piece[:-1]
-                if piece == before:
-                    return (ids[UNKNOWN],)
-            parts.append(ids[piece])
-            word, before = word[len(piece) - len(before) :], "##"
-        return tuple(parts)
+    def _piece_ids(self, piece: str) -> tuple[int, ...]:
+        """WordPiece: the longest token that `piece` begins with, then the longest that continues it, and so on."""
+        if len(piece) > LONGEST_WORD:
+            return (self._ids[UNKNOWN],)
+        ids: list[int] = []
+        sign = ""
+        while piece:
+            token = sign + piece[: self._longest]
+            while token not in self._ids:
+                token = token[:-1]
+                if token == sign:
+                    return (self._ids[UNKNOWN],)
+            ids.append(self._ids[token])
+            piece = piece[len(token) - len(sign) :]
+            # A token that continues a word is written behind this.
+            sign = "##"
+        return tuple(ids)
 
     # Tokens to vectors.
 
     def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
-        """Float32 array (len(bounds) - 1, DIMS): the summed vectors of `ids` from each of `bounds` to the next."""
+        """Return float32 (len(bounds) - 1, DIMS): of each line the sum of the vectors of its tokens, which are `ids`
+        from one of `bounds` to the next.
+        """
         import numpy as np
 
-        # A product with marks sums up several times as quickly as `reduceat` does, for a few lines at a time.
-        out, places = np.empty((len(bounds) - 1, DIMS), np.float32), bounds.tolist()
-        marks = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
-        marks[np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds)), np.arange(len(ids))] = self.scale[ids]
-        few = [*places[:-1:_LINES_A_PRODUCT], places[-1]]
+        sums = np.empty((len(bounds) - 1, DIMS), np.float32)
+        # A product with a matrix of weights sums up several times as quickly as `reduceat` does, for a few lines at a
+        # time: it has a row for each of these lines, and the scale of a token in the row of its line alone.
+        weights = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
+        line_of_token = np.repeat(np.arange(len(sums)), np.diff(bounds))
+        weights[line_of_token % _LINES_A_PRODUCT, np.arange(len(ids))] = self.scale[ids]
+        spans = list(pairwise([*bounds[:-1:_LINES_A_PRODUCT].tolist(), int(bounds[-1])]))
         # One room for all of them: memory that is got anew for each comes from the system page by page.
-        rows = np.empty((max(b - a for a, b in pairwise(few)) if len(few) > 1 else 0, DIMS), np.float32)
-        for at, (a, b) in enumerate(pairwise(few)):
-            part, to = rows[: b - a], out[at * _LINES_A_PRODUCT : (at + 1) * _LINES_A_PRODUCT]
-            part[...] = self.q.take(ids[a:b], 0)
-            np.matmul(marks[: len(to), a:b], part, out=to)
-        return out
+        room = np.empty((max((end - start for start, end in spans), default=0), DIMS), np.float32)
+        for number, (start, end) in enumerate(spans):
+            vectors = room[: end - start]
+            vectors[...] = self.q.take(ids[start:end], 0)
+            lines = sums[number * _LINES_A_PRODUCT : (number + 1) * _LINES_A_PRODUCT]
+            np.matmul(weights[: len(lines), start:end], vectors, out=lines)
+        return sums
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Return float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
         import numpy as np
 
-        # One call for the tokens of all texts: of a word it would take longer than all else.
-        out, ids = np.zeros((len(texts), DIMS), np.float32), list(map(self.ids, texts))
-        rows = np.repeat(np.arange(len(ids)) * len(self.q), list(map(len, ids)))
-        places = rows + np.fromiter(chain.from_iterable(ids), np.int64, len(rows))
-        places, counts = np.unique(places, return_counts=True)
-        rows, tokens = np.divmod(places, len(self.q))
-        weights, vectors = self.scale[tokens] * counts.astype(np.float32), self.q[tokens]
-        bounds = np.searchsorted(rows, np.arange(len(ids) + 1)).tolist()
-        for row, (a, b) in zip(out, pairwise(bounds), strict=True):
+        ids = [self.ids(text) for text in texts]
+        # One call of `unique` counts the tokens of all texts, as a number for each pair of text and token: a call for
+        # each text would take longer than all else.
+        offsets = np.repeat(np.arange(len(ids)) * len(self.q), [len(tokens) for tokens in ids])
+        pairs = offsets + np.fromiter(chain.from_iterable(ids), np.int64, len(offsets))
+        pairs, counts = np.unique(pairs, return_counts=True)
+        text_numbers, tokens = np.divmod(pairs, len(self.q))
+        weights = self.scale[tokens] * counts.astype(np.float32)
+        vectors = self.q[tokens]
+        bounds = np.searchsorted(text_numbers, np.arange(len(ids) + 1)).tolist()
+        sums = np.zeros((len(texts), DIMS), np.float32)
+        for total, (start, end) in zip(sums, pairwise(bounds), strict=True):
             # einsum, not a BLAS product: one thread, and the same bits whatever else is in the batch.
-            np.einsum("i,ij->j", weights[a:b], vectors[a:b], out=row)
-        lengths = np.sqrt(np.einsum("ij,ij->i", out, out))
-        out /= np.where(lengths > 0, lengths, 1)[:, None]
-        return out
+            np.einsum("i,ij->j", weights[start:end], vectors[start:end], out=total)
+        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        sums /= np.where(lengths > 0, lengths, 1)[:, None]
+        return sums
 
 
 # They stay: without a provider no engine holds what its questions ask.
 @cache
 def static_table(path: Path = TABLE) -> StaticTable:
-    """The table at `path`, opened in about 30 ms unless somebody has it.
+    """Return the table at `path`, opened in about 30 ms the first time.
 
     Raises ProviderError when it cannot be read, or is not what it was.
     """
@@ -225,9 +236,9 @@ def hash_vector(text: str) -> Vectors:
     vector = np.zeros(DIMS)
     for token in _TOKEN.findall(well_formed(text).lower()):
         if not token.isspace():
-            # The axis that the token counts on, and in which direction.
-            n = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
-            vector[n % DIMS] += 1.0 if n >> 63 == 0 else -1.0
+            # The lowest bits are the axis that the token counts on, the highest one is the direction.
+            digest = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
+            vector[digest % DIMS] += 1.0 if digest >> 63 == 0 else -1.0
     length = np.sqrt(vector @ vector)
     return (vector / length if length > 0 else vector).astype(np.float32)
 
@@ -240,7 +251,7 @@ class Scripted(Provider):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
         """Return float32 (len(texts), 256) of unit vectors, or zeros for a text without any token."""
-        return in_rows({at: hash_vector(text) for at, text in enumerate(texts)}, len(texts), DIMS)
+        return in_rows({position: hash_vector(text) for position, text in enumerate(texts)}, len(texts), DIMS)
 
 
 PROVIDERS: Mapping[str, Callable[[], Provider]] = {"builtin": Builtin, "scripted": Scripted}

@@ -104,6 +104,9 @@ class ChainState(Struct, frozen=True):
 
 
 _OUTAGES = state_db.Table("provider_outages", most=100)
+OnFailure = Callable[["ChainMember", ProviderError, bool], bool]
+"""Is told of a failure, and whether this process was told of the same one before; returns whether another provider is
+in the place of that member now."""
 
 
 # --- one provider ----------------------------------------------------------------------------------------------------
@@ -115,22 +118,19 @@ class ChainMember(Provider):
     `embed` and `identity` report to the chain how they went. Safe for any thread.
     """
 
-    def __init__(
-        self,
-        name: str,
-        role: Role,
-        settings: ProviderSettings,
-        on_failure: Callable[[ChainMember, ProviderError, bool], bool],
-    ) -> None:
+    def __init__(self, name: str, role: Role, settings: ProviderSettings, on_failure: OnFailure) -> None:
         self.name, self.role, self.settings = name, role, settings
         self._wire = cache(partial(registry.wire_of, name, settings))
-        self.host, self.model = "", settings.model if name in registry.ROWS else ""
+        self.host = ""
+        self.model = settings.model if name in registry.ROWS else ""
+        # What lacks too much to be asked sends nothing anywhere.
         with suppress(ProviderError):
-            # What lacks too much to be asked sends nothing anywhere.
-            if wire := self._wire():
-                self.host, self.model = options.host_of(wire.base_url), wire.model
+            wire = self._wire()
+            if wire is not None:
+                self.host = options.host_of(wire.base_url)
+                self.model = wire.model
             else:
-                self.model = (name == "local" and settings.model_path) or registry.ROWS[name].model
+                self.model = (settings.model_path if name == "local" else "") or registry.row(name).model
         self._endpoint = f"{name} {self.model} {self.host}"
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.pauses = bool(self.host) or self.slow
@@ -143,7 +143,9 @@ class ChainMember(Provider):
         self._on_failure = on_failure
         self._lock = threading.RLock()
         self._shared: Outage | None = None
+        """What the processes share of its outage, as it was last read or written."""
         self._mine = False
+        """Whether this process met the outage itself."""
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
 
@@ -191,7 +193,8 @@ class ChainMember(Provider):
             # Late, because it loads the HTTP client.
             from memory_tui.providers.batch import BatchService
 
-            self._batches = BatchService(wire, self.settings) if (wire := self._wire()) else None
+            wire = self._wire()
+            self._batches = BatchService(wire, self.settings) if wire is not None else None
         return self._batches
 
     # What a provider does.
@@ -201,7 +204,7 @@ class ChainMember(Provider):
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
         if self._provider is not None and self._provider.known is not None:
             return self._provider.known
-        with self._asking(approved=not self._provider) as provider:
+        with self._asking(approved=self._provider is None, embeds=False) as provider:
             return provider.identity
 
     def expected(self, space: Identity | None = None) -> Identity:
@@ -228,7 +231,7 @@ class ChainMember(Provider):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
-        with self._asking(pauses=True) as provider:
+        with self._asking() as provider:
             return provider.embed(texts, kind)
 
     def try_out(self, kind: Kind = "document") -> Identity:
@@ -236,24 +239,27 @@ class ChainMember(Provider):
 
         Raises ProviderError, Cancelled.
         """
-        with self._asking(approved=False, pauses=False) as provider:
+        with self._asking(approved=False, obeys_pause=False) as provider:
             provider.embed([_PROBE], kind)
             return provider.identity
 
     @contextmanager
-    def _asking(self, *, approved: bool = True, pauses: bool | None = None) -> Iterator[Provider]:
-        """Lend the provider, unless it is left alone; note its failures, and that it has embedded (`pauses`)."""
+    def _asking(self, *, approved: bool = True, embeds: bool = True, obeys_pause: bool = True) -> Iterator[Provider]:
+        """Lend the provider, which has to be `approved`; while it is left alone raise instead (`obeys_pause`). Note its
+        failures, and that it has worked where it `embeds`, not only tells its space.
+        """
         reached = False
         try:
             provider = self.make(approved=approved)
             if self.pauses:
                 self.heed()
-            # What is known already asks nobody.
-            if self.outage.next_try is not None and (pauses or (pauses is None and provider.known is None)):
+            # To tell a space that is known asks nobody.
+            asks_somebody = embeds or provider.known is None
+            if obeys_pause and asks_somebody:
                 self._check_pause()
             reached = True
             yield provider
-            if pauses is not None:
+            if embeds:
                 self.worked = True
                 if self.outage != _WELL:
                     self.meet()
@@ -272,9 +278,10 @@ class ChainMember(Provider):
     def heed(self) -> None:
         """Take over how other processes met it since, or that it answered one of them."""
         with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
-            record = _OUTAGES.of(self.settings.scope).read().get(self._endpoint)
-            if (outage := msgspec.convert(record, Outage | None)) != self._shared:
-                self._shared, self._mine, self.outage = outage, False, outage or _WELL
+            outage = msgspec.convert(_OUTAGES.of(self.settings.scope).read().get(self._endpoint), Outage | None)
+            if outage != self._shared:
+                self._shared, self._mine = outage, False
+                self.outage = outage or _WELL
 
     def meet(self, outage: Outage = _WELL) -> None:
         """Remember how it is, well again by default; for other processes too, where time may mend it."""
@@ -298,36 +305,41 @@ class ChainMember(Provider):
             return
         if not self._mine and not self.settings.once:
             return
-        at = dt.datetime.fromtimestamp(outage.next_try).astimezone().strftime("%H:%M:%S")
-        again = ProviderFailure(Cause(outage.cause), f"{outage.error} It is asked again at {at}.", outage.next_step)
-        again.repeats = True
-        raise again
+        when = dt.datetime.fromtimestamp(outage.next_try).astimezone().strftime("%H:%M:%S")
+        failure = ProviderFailure(Cause(outage.cause), f"{outage.error} It is asked again at {when}.", outage.next_step)
+        failure.repeats = True
+        raise failure
 
     def failed(self, error: ProviderError, reached: bool = False) -> bool:
         """Note why it failed, and whether it was `reached`; tell the chain, and return whether another one
         is in its place now.
         """
-        state, now, outage = state_of(error), self.settings.clock.now(), self.outage
+        state = state_of(error)
         if state in base.OF_THE_TEXT:
             return False
+        outage = self.outage
         goes_on = outage.cause == state.value
-        again = goes_on and self._mine
+        told_before = goes_on and self._mine
+        failure = error if isinstance(error, ProviderFailure) else None
         # A provider that is left alone repeats why; what it said itself, and when, stays.
-        if not (isinstance(error, ProviderFailure) and error.repeats):
+        if failure is None or not failure.repeats:
+            now = self.settings.clock.now()
             failures, next_try = outage.failures, None
-            if reached and isinstance(error, ProviderFailure) and self.pauses:
-                next_try = now + retry.pause_after(error, failures)
+            if failure is not None and reached and self.pauses:
+                next_try = now + retry.pause_after(failure, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
-            self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
-        return self._on_failure(self, error, again)
+            self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures=failures))
+        return self._on_failure(self, error, told_before)
 
-    def show(self, active: bool, before: bool) -> MemberState:
+    def show(self, *, active: bool = False, before: bool = False) -> MemberState:
         """Return its state, where it is the `active` one or comes `before` that."""
         outage = self.outage
         state: Health = "given up" if before else "waiting"
-        if active:
-            state = "in use" if not outage.error else "paused" if outage.next_try else "failing"
+        if active and outage.error:
+            state = "paused" if outage.next_try else "failing"
+        elif active:
+            state = "in use"
         return MemberState(
             **asdict(outage),
             name=self.name,
@@ -343,10 +355,8 @@ class ChainMember(Provider):
     def show_passed_over(self) -> MemberState:
         """Return its state where `auto` passed it over."""
         error = self.lacks() or ProviderError("It was chosen too late.", "")
-        state, why = self.show(False, False), error.message
-        return replace(
-            state, state="passed over", detail=why, error=why, next_step=error.next_step, cause=state_of(error).value
-        )
+        why, cause = error.message, state_of(error).value
+        return replace(self.show(), state="passed over", detail=why, error=why, next_step=error.next_step, cause=cause)
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -360,11 +370,10 @@ class Chain:
     """
 
     def __init__(self, settings: ProviderSettings, on_change: Callable[[ProviderError], None]) -> None:
-        self.settings = settings
+        self.settings, self._on_change = settings, on_change
         self.name = settings.requested or "auto"
         self.restored = 0
         """How often somebody asked for the first choice to be tried again."""
-        self._on_change = on_change
         self._lock = threading.RLock()
         self.links: list[ChainMember] = []
         """The providers in their order; none before one is asked for, because `auto` looks at what each needs."""
@@ -380,19 +389,21 @@ class Chain:
         """
         while self.name != NONE:
             with self._lock:
-                for member in self._standing()[0]:
+                members, _ = self._standing()
+                for member in members:
                     if member.pauses:
                         member.heed()
-                members, at = self._standing()
-            if space is not None and space.provider != members[at].name:
-                others = (member for member in members if member.name == space.provider and not member.lacks())
-                if (other := next(others, None)) is not None:
-                    return other
+                # What other processes met decides who is in use.
+                members, active = self._standing()
+            if space is not None and space.provider != members[active].name:
+                for member in members:
+                    if member.name == space.provider and not member.lacks():
+                        return member
             try:
-                members[at].make()
-                return members[at]
+                members[active].make()
+                return members[active]
             except ProviderError as error:
-                if not members[at].failed(error):
+                if not members[active].failed(error):
                     return None
         return None
 
@@ -407,19 +418,22 @@ class Chain:
             return ChainState()
         self.provider()
         with self._lock:
-            members, at = self._standing()
-            now, outage, fallback = members[at], members[at].outage, None
+            members, active = self._standing()
+            now = members[active]
+            outage = now.outage
             error = ProviderFailure(Cause(outage.cause), outage.error, outage.next_step) if outage.error else None
-            if at:
-                before = members[at - 1].outage
-                since, name = before.failed_at or 0.0, members[at - 1].name
-                fallback = Fallback(name, now.name, now.model, before.error, since, before.next_try)
-                if error is not None:
+            fallback = None
+            if active > 0:
+                replaced = members[active - 1]
+                before = replaced.outage
+                since = before.failed_at or 0.0
+                fallback = Fallback(replaced.name, now.name, now.model, before.error, since, next_try=before.next_try)
+                if error is None:
+                    outage = before
+                else:
                     message = f"{before.error} {now.name}, in its place: {error.message}"
                     error = ProviderFailure(error.state, message, error.next_step)
-                else:
-                    outage = before
-            times = [member.outage.next_try for member in members[: at + 1] if member.outage.next_try]
+            times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
             return ChainState(error, fallback, min(times, default=None), outage)
 
     def members(self) -> tuple[MemberState, ...]:
@@ -429,12 +443,15 @@ class Chain:
         self.provider()
         with self._lock:
             members, active = self._standing()
-            states = (member.show(at == active, at < active) for at, member in enumerate(members))
-            return (*(member.show_passed_over() for member in self._passed), *states)
+            passed = [member.show_passed_over() for member in self._passed]
+            return (
+                *passed,
+                *(member.show(active=at == active, before=at < active) for at, member in enumerate(members)),
+            )
 
     @property
     def proposal(self) -> MemberState | None:
-        """The provider that would be used once a person approves it; None when that is not it."""
+        """The provider that would be used once a person approves it; None without any."""
         waiting = self.waiting()
         return next((state for state in self.members() if waiting and state.name == waiting.name), None)
 
@@ -448,28 +465,23 @@ class Chain:
 
     def try_out(self, name: str = "") -> dict[str, Any]:
         """Make one real call, now, to the provider in use or to the one called `name`; return `ok`, and what came back
-        or `error`.
+        or `error`. Neither is there where no provider is asked for, or none of that name is in the chain.
         """
         with self._lock:
-            members, at = self._standing()
-            usual = "" if self.name == NONE else members[at].name
-            member = next((each for each in members if usual and each.name == (name or usual)), None)
-        if member is None:
+            members, active = self._standing()
+            name = name or members[active].name
+            member = next((member for member in members if member.name == name), None)
+        if member is None or self.name == NONE:
             return {"ok": False}
         started = time.perf_counter()
         try:
             identity = member.try_out()
         except ProviderError as error:
-            answer = {"ok": False, "provider": member.name, "error": error.message, "nextStep": error.next_step}
-            return {**answer, "state": state_of(error).value}
-        return {
-            "ok": True,
-            "provider": identity.provider,
-            "model": identity.model,
-            "dims": identity.dims,
-            "ms": (time.perf_counter() - started) * 1000,
-            "host": member.host,
-        }
+            failure = {"ok": False, "provider": member.name, "error": error.message, "nextStep": error.next_step}
+            return {**failure, "state": state_of(error).value}
+        milliseconds = (time.perf_counter() - started) * 1000
+        answer = {"ok": True, "provider": identity.provider, "model": identity.model, "dims": identity.dims}
+        return {**answer, "ms": milliseconds, "host": member.host}
 
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
@@ -500,9 +512,10 @@ class Chain:
         """
         self.provider()
         with self._lock:
-            (first, *_), at = self._standing()
-        due = first.outage.next_try
-        if at and not first.lacks_approval and (due is None or self.settings.clock.now() >= due):
+            members, active = self._standing()
+        first = members[0]
+        is_due = self.settings.clock.now() >= (first.outage.next_try or 0.0)
+        if active > 0 and is_due and not first.lacks_approval:
             with suppress(ProviderError):
                 first.try_out(self.settings.batches.probe)
         while (member := self.provider()) is not None:
@@ -510,8 +523,8 @@ class Chain:
                 if space is not None and not member.worked and member.identity != space:
                     member.try_out(self.settings.batches.probe)
             except ProviderError:
-                members, at = self._standing()
-                if members[at] is member:
+                members, active = self._standing()
+                if members[active] is member:
                     return None
             else:
                 return member
@@ -521,18 +534,22 @@ class Chain:
 
     def _standing(self) -> tuple[list[ChainMember], int]:
         """Return the members, and where the provider in use stands: the first that was not given up, else the last."""
-        members = self.links = self.links or self._choose()
-        return members, next((at for at, each in enumerate(members) if not each.outage.given_up), len(members) - 1)
+        self.links = self.links or self._choose()
+        in_place = (at for at, member in enumerate(self.links) if not member.outage.given_up)
+        return self.links, next(in_place, len(self.links) - 1)
 
     def _choose(self) -> list[ChainMember]:
+        """Return what is tried in turn: the requested provider, or those that `auto` finds; then the fallback."""
         members = self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", first=True)]
-        then = self.settings.fallback
-        if then and then not in (NONE, members[0].name):
-            rest = (member for member in members[1:] if member.name == "builtin" != then)
-            members = [members[0], self._member(then, "fallback"), *rest]
+        fallback = self.settings.fallback
+        if fallback and fallback not in (NONE, members[0].name):
+            # Of what `auto` would try after the first only the table stays, which lacks nothing.
+            table = [member for member in members[1:] if member.name == "builtin" and fallback != "builtin"]
+            members = [members[0], self._member(fallback, "fallback"), *table]
         return members
 
     def _automatic(self) -> list[ChainMember]:
+        """Return the providers that `auto` can choose; note the others as passed over."""
         members: list[ChainMember] = []
         self._passed = []
         for name in registry.AUTOMATIC:
@@ -540,48 +557,43 @@ class Chain:
             taken = any(registry.sends(member.name) for member in members)
             taken = taken or any(member.lacks_approval for member in self._passed)
             member = self._member(name, "automatic", first=not taken)
-            (self._passed if member.lacks() else members).append(member)
+            place = self._passed if member.lacks() else members
+            place.append(member)
         return members
 
     def _member(self, name: str, role: Role, *, first: bool = False) -> ChainMember:
+        """Make a member; the `first` one that is sent text has the configured endpoint and key."""
         settings = replace(self.settings, requested=name) if first else self.settings.for_provider(name)
         return ChainMember(name, role, settings, self._failed)
 
-    def _failed(self, member: ChainMember, error: ProviderError, again: bool) -> bool:
+    def _failed(self, member: ChainMember, error: ProviderError, told_before: bool) -> bool:
         """Replace a member that failed where that is right; return whether another one is in its place now.
 
         A chosen fallback always follows. Otherwise a provider that has worked keeps its place through troubles that
         pass, because a change means to embed every note again.
         """
+        replaced = False
         with self._lock:
-            members, at = self._standing()
-            follows = members[at + 1] if member is members[at] and at + 1 < len(members) else None
-            moved = follows is not None and (
-                follows.role == "fallback" or not member.worked or state_of(error) not in retry.PASSING
-            )
-            if moved and follows is not None:
-                member.meet(replace(member.outage, given_up=True))
-                follows.meet(replace(follows.outage, given_up=False))
-                message = f"{error.message} {follows.name} is used instead of {member.name}."
-                error = ProviderFailure(state_of(error), message, error.next_step)
-        if moved or not again:
+            members, active = self._standing()
+            if member is members[active] and member is not members[-1]:
+                successor = members[active + 1]
+                may_recover = member.worked and state_of(error) in retry.PASSING
+                replaced = successor.role == "fallback" or not may_recover
+                if replaced:
+                    member.meet(replace(member.outage, given_up=True))
+                    successor.meet(replace(successor.outage, given_up=False))
+                    message = f"{error.message} {successor.name} is used instead of {member.name}."
+                    error = ProviderFailure(state_of(error), message, error.next_step)
+        if replaced or not told_before:
             self._on_change(error)
-        return moved
+        return replaced
 
 
 # --- who answers -----------------------------------------------------------------------------------------------------
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 Standing = Literal[
-    "ok",
-    "not asked",
-    "off",
-    "not indexed",
-    "needs approval",
-    "failed",
-    "fallback",
-    "fallback starts",
-    "other model",
+    "ok", "not asked", "off", "not indexed", "needs approval", "failed", "fallback", "fallback starts", "other model"
 ]
 
 
@@ -622,15 +634,14 @@ class ServingProvider(Struct, frozen=True):
     def sentence(self) -> str:
         """The record as a sentence or two, with the provider's own reason."""
         name = f"{self.answers or self.requested} {self.model or self.requested_model}".rstrip()
-        match self.standing:
-            case "off":
-                return "No embedding provider is asked for: words alone are searched."
-            case "ok":
-                return f"{name} answers."
-            case "not asked":
-                return f"{name} answers; this process has not asked it yet."
-            case "not indexed":
-                return f"{name} is chosen; no vectors yet. An index run makes them, also the one before a search."
+        simple: dict[Standing, str] = {
+            "off": "No embedding provider is asked for: words alone are searched.",
+            "ok": f"{name} answers.",
+            "not asked": f"{name} answers; this process has not asked it yet.",
+            "not indexed": f"{name} is chosen; no vectors yet. An index run makes them, also the one before a search.",
+        }
+        if self.standing in simple:
+            return simple[self.standing]
         if self.fallback is None or self.standing not in ("fallback", "fallback starts"):
             return f"Meaning-based recall is off: {self.reason}"
         instead = f"{self.fallback.to} {self.fallback.model}".rstrip()
@@ -652,12 +663,14 @@ class ServingProvider(Struct, frozen=True):
         if self.standing == "fallback" and self.fallback is not None:
             return dict(msgspec.to_builtins(self.fallback))
         source = self.fallback.source if self.fallback else self.requested
-        words = Fallback(source, "none", "fts-only", self.reason, self.since or 0.0, self.retry_at)
+        words = Fallback(source, "none", "fts-only", self.reason, at=0.0, next_try=self.retry_at)
+        # When that began may be unknown.
         return {**msgspec.to_builtins(words), "since": self.since}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready fields, with its sentence."""
-        fields = {camel(name): getattr(self, name) for name in self.__struct_fields__[:10]}
+        hidden = ("fallback", "detail", "cause")
+        fields = {camel(name): value for name, value in asdict(self).items() if name not in hidden}
         return {**fields, "sentence": self.sentence, "fallback": self.instead}
 
 
@@ -665,30 +678,32 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     """Return who answers questions to an index whose vectors are of `space` (None: it has none); ask nobody."""
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
-    active, first = chain.provider(), chain.links[0]
+    member = chain.provider()
+    first = chain.links[0]
     model = first.model if chain.name == first.name else chain.settings.model
-    record, answering = ServingProvider(chain.name, model, "not indexed"), active
-    if active is not first or active.outage.error:
+    record = ServingProvider(chain.name, model, "not indexed")
+    if member is not first or first.outage.error:
         record = _failing(chain.state(), record, space)
     elif space is not None:
-        answering = chain.provider(space)
-        if answering is None or answering.expected(space) != space:
-            return _not_comparable(record, space, active)
-        record = replace(record, standing="not asked" if answering.host and not answering.worked else "ok")
-    if answering is None or record.standing not in ("ok", "not asked", "fallback"):
+        member = chain.provider(space)
+        if member is None or member.expected(space) != space:
+            return _not_comparable(record, space, first)
+        record = replace(record, standing="not asked" if member.host and not member.worked else "ok")
+    if member is None or record.standing not in ("ok", "not asked", "fallback"):
         return record
     mode: Mode = "hybrid" if hybrid else "vectors only"
-    return replace(record, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
+    return replace(record, answers=member.name, model=member.model, mode=mode, detail=member.detail)
 
 
 def _failing(now: ChainState, record: ServingProvider, space: Identity | None) -> ServingProvider:
     """Return `record` with why the first choice does not answer."""
-    outage, fallback, error = now.outage, now.fallback, now.error
+    outage, fallback = now.outage, now.fallback
     record = replace(record, fallback=fallback, next_step=outage.next_step, cause=outage.cause)
-    if error is not None:
-        unasked = not fallback and outage.cause == Cause.NEEDS_APPROVAL.value
-        standing: Standing = "needs approval" if unasked else "failed"
-        return replace(record, standing=standing, reason=error.message, since=outage.failed_at, retry_at=now.next_try)
+    if now.error is not None:
+        waits_for_approval = not fallback and outage.cause == Cause.NEEDS_APPROVAL.value
+        standing: Standing = "needs approval" if waits_for_approval else "failed"
+        reason = now.error.message
+        return replace(record, standing=standing, reason=reason, since=outage.failed_at, retry_at=now.next_try)
     if fallback is None:
         # It has answered meanwhile.
         return replace(record, standing="ok" if space else "not indexed")
@@ -697,7 +712,8 @@ def _failing(now: ChainState, record: ServingProvider, space: Identity | None) -
 
 
 def _not_comparable(record: ServingProvider, space: Identity, active: ChainMember) -> ServingProvider:
+    """Return `record` with how the vectors of `space`, which the index has, differ from those of the provider."""
     old, new = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
-    other = f"not with {new}" if old != new else "at another address, with other headers or another length"
-    reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
+    difference = f"not with {new}" if old != new else "at another address, with other headers or another length"
+    reason = f"The index was made with {old}, {difference}: its vectors cannot be compared."
     return replace(record, standing="other model", reason=reason, next_step="Run memory-tui index.")

@@ -8,10 +8,9 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from http import HTTPStatus
@@ -26,28 +25,15 @@ import numpy as np
 from memory_tui import __version__
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
-from memory_tui.providers import retry
-from memory_tui.providers.base import (
-    OF_THE_TEXT,
-    Cause,
-    Identity,
-    Kind,
-    Malformed,
-    MediaText,
-    NoDirection,
-    Provider,
-    ProviderFailure,
-    Vectors,
-    diagnose,
-    in_rows,
-    unit_vectors,
-)
-from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
+from memory_tui.providers import base, retry
+from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, Kind, MediaText, Provider, ProviderFailure, Vectors
+from memory_tui.providers.options import Headers, ProviderSettings, Wire, host_of, on_this_machine
+from memory_tui.secrets import Redactor
 
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
-_NONE: Mapping[str, str] = {}
+_NONE: Headers = {}
 _CONNECT_SECONDS = 10.0
 _CERTIFICATE = (
     "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
@@ -64,9 +50,9 @@ class SentHeaders(dict[str, str]):
     def __repr__(self) -> str:
         return "[hidden]"
 
-    def with_more(self, *parts: Mapping[str, str]) -> SentHeaders:
-        """Return these and those of `parts`; later ones win."""
-        return SentHeaders({**self, **{name.title(): value for part in parts for name, value in part.items()}})
+    def with_more(self, *more: Headers) -> SentHeaders:
+        """Return these and those of `more`; later ones win."""
+        return SentHeaders({**self, **{name.title(): value for part in more for name, value in part.items()}})
 
 
 PLAIN = SentHeaders().with_more({"Accept-Encoding": "gzip, deflate", "User-Agent": f"memory-tui/{__version__}"})
@@ -76,21 +62,22 @@ Take = Callable[[httpx.Response, Iterator[bytes]], str]
 """What is done with an answer and the parts of its body, unpacked; returns the text that is judged."""
 
 
-class _LeftError(Exception):
+class _AbandonedError(Exception):
     """Nobody waits for the answer any more."""
 
 
 class _Exchange(threading.Thread):
-    """One request on a thread of its own, because a look-up of a host name can hang. Who waits for it may leave at any
-    time; from then on no text is sent.
+    """One request on a thread of its own, because a look-up of a host name can hang. Who waits for it may abandon it at
+    any time; from then on no text is sent.
     """
 
     def __init__(self, client: httpx.Client, request: httpx.Request, take: Take) -> None:
         super().__init__(name="embed-request", daemon=True)
         self._client, self._request, self._take = client, request, take
         request.extensions["trace"] = self._look_before
-        self._left, self._over = threading.Event(), threading.Event()
+        self._abandoned, self._over = threading.Event(), threading.Event()
         self._parts = 0
+        """How many parts of the answer have come, its headers included."""
         self._outcome: tuple[httpx.Response, str] | Exception = httpx.ReadTimeout("the time is over")
 
     def run(self) -> None:
@@ -99,7 +86,7 @@ class _Exchange(threading.Thread):
             with closing(self._client.send(self._request, stream=True)) as response:
                 self._parts = 1
                 self._outcome = response, self._take(response, self._body(response))
-        except _LeftError:
+        except _AbandonedError:
             return
         except Exception as error:  # noqa: BLE001 - raised again by who waits
             # What is on the way there shows headers.
@@ -108,9 +95,10 @@ class _Exchange(threading.Thread):
 
     def wait(self, seconds: float, ends: float) -> None:
         """Wait until it is over, no longer than `seconds` for each part, and not beyond `ends`."""
-        before = -1
-        while before < self._parts and time.monotonic() < ends:
-            before = self._parts
+        parts_before = -1
+        # Once more after each wait in which a part came.
+        while parts_before < self._parts and time.monotonic() < ends:
+            parts_before = self._parts
             if self._over.wait(min(seconds, max(0.0, ends - time.monotonic()))):
                 return
 
@@ -120,31 +108,32 @@ class _Exchange(threading.Thread):
             raise self._outcome
         return self._outcome
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Send nothing more and take no more; wake who waits."""
-        self._left.set()
+        self._abandoned.set()
         self._over.set()
 
     def _body(self, response: httpx.Response) -> Iterator[bytes]:
         for part in response.iter_bytes():
-            if self._left.is_set():
-                raise _LeftError
+            if self._abandoned.is_set():
+                raise _AbandonedError
             self._parts += 1
             yield part
 
     def _look_before(self, event: str, _about: object) -> None:
+        """Stop before anything is sent: httpx calls this at each step of a request."""
         # A connection may be there only when nobody waits for it any more.
-        if event.endswith(".send_request_headers.started") and self._left.is_set():
-            raise _LeftError
+        if event.endswith(".send_request_headers.started") and self._abandoned.is_set():
+            raise _AbandonedError
 
 
 def _new_client(url: httpx.URL, *, environment: bool) -> httpx.Client:
     """Make a client that keeps no cookies. Raises ProviderFailure."""
     try:
         # Nothing is to be checked where neither server nor proxy is asked with encryption.
-        checked = environment or url.scheme == "https"
+        is_encrypted = environment or url.scheme == "https"
         return httpx.Client(
-            verify=httpx.create_ssl_context(trust_env=environment) if checked else False,
+            verify=httpx.create_ssl_context(trust_env=environment) if is_encrypted else False,
             trust_env=environment,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0),
@@ -169,18 +158,14 @@ class Http:
     """
 
     def __init__(
-        self,
-        label: str,
-        base_url: str,
-        stop: Stop,
-        headers: Mapping[str, str] = _NONE,
-        auth: Sequence[Mapping[str, str]] = (),
+        self, label: str, base_url: str, stop: Stop, headers: Headers = _NONE, auth: Sequence[Headers] = ()
     ) -> None:
         self.label, self.host = label, host_of(base_url)
         self._base, self._stop = base_url, stop
-        user, at, _ = base_url.partition("//")[2].partition("/")[0].rpartition("@")
-        sent = base64.b64encode(unquote(user).encode()).decode()
-        self.hidden = Redactor(headers, *auth, {"login": f"{user.replace(':', ' ')} {sent}" if at else ""})
+        # User and password in the address, which a server gets in base64 and may repeat.
+        login = base_url.partition("//")[2].partition("/")[0].rpartition("@")[0]
+        encoded = base64.b64encode(unquote(login).encode()).decode()
+        self.hidden = Redactor(headers, *auth, {"login": f"{login.replace(':', ' ')} {encoded}"})
         """Takes every secret of this endpoint out of a text."""
         json_alone = {"Accept": "application/json", "Content-Type": "application/json"}
         self._keys = [PLAIN.with_more(json_alone, key, headers) for key in auth or ({},)]
@@ -192,24 +177,26 @@ class Http:
         return self.ask("POST", path, seconds, json.dumps(body, ensure_ascii=False).encode())
 
     def ask(
-        self, method: str, path: str, seconds: float, content: bytes | None = None, headers: Mapping[str, str] = _NONE
+        self, method: str, path: str, seconds: float, content: bytes | None = None, headers: Headers = _NONE
     ) -> object:
         """Return the JSON answer to one request; `headers` are for this one. Raises ProviderFailure, Cancelled."""
-        failure = None
+        refusal = None
+        # As many attempts as there are keys; the first of them is the one in use.
         for _ in self._keys:
             key = self._keys[0]
             try:
-                return self._value(*self._sent(method, path, key.with_more(headers), content, seconds=seconds))
-            except ProviderFailure as error:
-                if error.state not in _NEXT_KEY:
+                answer, text = self._sent(method, path, key.with_more(headers), content, seconds=seconds)
+                return self._value(answer, text)
+            except ProviderFailure as failure:
+                if failure.state not in _NEXT_KEY:
                     raise
-                failure = error
+                refusal = failure
                 # Of several requests that met the same refusal only one turns to the next key.
                 with self._lock:
                     if key is self._keys[0]:
                         self._keys = [*self._keys[1:], key]
-        assert failure is not None
-        raise failure
+        assert refusal is not None
+        raise refusal
 
     def save(self, path: str, into: BinaryIO, seconds: float) -> None:
         """Write the body at `path` to `into`, of any size; no two pieces may be `seconds` apart.
@@ -249,23 +236,24 @@ class Http:
 
         Raises ProviderFailure, Cancelled.
         """
-        url, begins = self.address(path), time.monotonic()
+        ends = time.monotonic() + seconds
+        url = self.address(path)
         client, take = self._client(url), file or self._text
         limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
         # A request in a name of this frame would show its address, with a password, in a traceback.
-        run = _Exchange(
+        exchange = _Exchange(
             client, client.build_request(method, url, headers=headers, content=content, timeout=limit), take
         )
-        with self._stop.around(run.leave):
-            run.start()
-            run.wait(seconds, math.inf if file else begins + seconds)
-            run.leave()
+        with self._stop.around(exchange.abandon):
+            exchange.start()
+            exchange.wait(seconds, math.inf if file else ends)
+            exchange.abandon()
             self._stop.check()
             try:
-                return run.outcome()
+                return exchange.outcome()
             except (httpx.RequestError, httpx.InvalidURL) as error:
                 failure = self._fault(error)
-                if isinstance(error, httpx.TimeoutException) and (file or time.monotonic() >= begins + seconds):
+                if isinstance(error, httpx.TimeoutException) and (file or time.monotonic() >= ends):
                     why = f"sent nothing for {seconds:g} s." if file else f"did not answer in {seconds:.3g} s."
                     failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
                 raise failure from None
@@ -285,10 +273,11 @@ class Http:
 
     def _client(self, url: httpx.URL) -> httpx.Client:
         """Return the client for addresses like `url`: of this machine, where no proxy stands between, or of others."""
-        key = (url.scheme, not on_this_machine(url.netloc.decode("ascii")))
+        elsewhere = not on_this_machine(url.netloc.decode("ascii"))
+        key = (url.scheme, elsewhere)
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = _new_client(url, environment=key[1])
+                self._clients[key] = _new_client(url, environment=elsewhere)
             return self._clients[key]
 
     def _text(self, _answer: httpx.Response, parts: Iterator[bytes]) -> str:
@@ -301,6 +290,7 @@ class Http:
         return self.hidden(body.decode("utf-8", "replace"))
 
     def _fault(self, error: Exception) -> ProviderFailure:
+        """Return what a request that met `error` failed of, with a sentence that holds no secret."""
         why = self.hidden(str(error)) or type(error).__name__
         if isinstance(error, httpx.DecodingError):
             return ProviderFailure(Cause.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
@@ -325,7 +315,7 @@ class Http:
             step = "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY."
             raise ProviderFailure(Cause.NETWORK, why, step)
         if status != HTTPStatus.OK:
-            state, words, wait = diagnose(status, answer.headers, text)
+            state, words, wait = base.diagnose(status, answer.headers, text)
             raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)
         if len(text) >= _MOST_BYTES:
             raise ProviderFailure(Cause.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
@@ -343,22 +333,25 @@ class Http:
 
 _FAILURES_TO_SEQUENTIAL, _SUCCESSES_TO_CONCURRENT = 2, 32
 _SHORTEST = 32
+"""Characters of a text so short that it is not cut any more."""
 _SMALL_BYTES = 8_000
 """A request that every provider takes, and can answer in time on a slow machine."""
 _MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
-_SPACE = re.compile(r"\s")
 _PROBE = "memory"
 
 
-def groups(texts: Sequence[str], at: Sequence[int], most_bytes: int, most_items: int) -> list[list[int]]:
-    """Cut `at` into runs of at most `most_bytes` of UTF-8 and `most_items` texts; a longer text goes alone."""
+def groups(texts: Sequence[str], positions: Sequence[int], most_bytes: int, most_items: int) -> list[list[int]]:
+    """Cut `positions` into runs whose texts have at most `most_bytes` of UTF-8 and are at most `most_items`; a longer
+    text goes alone.
+    """
     runs: list[list[int]] = []
     size = 0
-    for position in at:
+    for position in positions:
         text = texts[position]
         length = len(text.encode("utf-8", "replace"))
         if isinstance(text, MediaText):
-            length += -(-text.most // 3) * 4
+            # The bytes of the file are sent in base64.
+            length += math.ceil(text.most / 3) * 4
         if not runs or size + length > most_bytes or len(runs[-1]) >= most_items:
             runs.append([])
             size = 0
@@ -372,8 +365,8 @@ def _halves(text: str) -> list[str]:
     if isinstance(text, MediaText) or len(text) < 2 * _SHORTEST:
         return []
     middle = len(text) // 2
-    spaces = [match.start() for match in _SPACE.finditer(text, middle // 2, middle + middle // 2)]
-    cut = min(spaces, key=lambda at: abs(at - middle), default=middle)
+    spaces = [position for position in range(middle // 2, middle + middle // 2) if text[position].isspace()]
+    cut = min(spaces, key=lambda position: abs(position - middle), default=middle)
     return [part for part in (text[:cut], text[cut:]) if part.strip()]
 
 
@@ -384,14 +377,14 @@ class Remote(Provider):
         self._wire, self._limits, self._clock = wire, settings.batches, settings.clock
         self.known = wire.identity(wire.dims) if wire.dims else None
         self._most_items = wire.row.most_items
-        self._most_bytes = settings.batches.most_bytes or wire.row.most_bytes
+        self._most_bytes = self._limits.most_bytes or wire.row.most_bytes
         self._proven = False
         """Whether it ever made a good vector: then one that points nowhere is about its text."""
         self._stop = Stop()
         self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth)
-        self._concurrency = max(1, min(settings.batches.concurrency, wire.row.concurrency))
+        self._concurrency = max(1, min(self._limits.concurrency, wire.row.concurrency))
         self._troubles = self._successes = 0
-        self._probing, self._checking, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
+        self._probing, self._checking, self._turn = (threading.Lock() for _ in range(3))
 
     @property
     def identity(self) -> Identity:
@@ -414,7 +407,8 @@ class Remote(Provider):
         """Where it is, and whether it is asked with care."""
         if not self._proven:
             return f"ready, {self._http.host}, not asked yet"
-        return f"{self._http.host}{', one request at a time' if self._alone() and self._concurrency > 1 else ''}"
+        is_slowed = self._concurrency > 1 and self._one_at_a_time()
+        return f"{self._http.host}{', one request at a time' if is_slowed else ''}"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors; blank texts are not sent and have zeros.
@@ -425,13 +419,13 @@ class Remote(Provider):
         self._stop.check()
         done: dict[int, Vectors] = {}
         sent = [text if isinstance(text, MediaText) else well_formed(text) for text in texts]
-        filled = [at for at, text in enumerate(sent) if text.strip()]
+        filled = [position for position, text in enumerate(sent) if text.strip()]
         runs = groups(sent, filled, self._most_bytes, self._most_items)
         failures: list[ProviderFailure] = []
 
         def work(run: list[int]) -> None:
             # A question does not queue behind notes.
-            with self._turn if kind == "document" and self._alone() else nullcontext():
+            with self._turn if kind == "document" and self._one_at_a_time() else nullcontext():
                 self._stop.check()
                 if all(failure.state in OF_THE_TEXT for failure in failures):
                     try:
@@ -439,89 +433,96 @@ class Remote(Provider):
                     except ProviderFailure as failure:
                         failures.append(failure)
 
-        if len(runs) == 1 or self._alone():
+        if len(runs) <= 1 or self._one_at_a_time():
             for run in runs:
                 work(run)
-        elif runs:
+        else:
             with ThreadPoolExecutor(self._concurrency, "embed-helper") as pool:
-                for _ in pool.map(work, runs):
-                    pass
+                # A list, so that what `work` raises is raised here.
+                list(pool.map(work, runs))
         if failures:
             # What is wrong with the provider matters more than what is wrong with a text.
             failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
             failure.done = done
             raise failure
-        return in_rows(done, len(texts), self.known.dims if self.known else 0)
+        return base.in_rows(done, len(texts), self.known.dims if self.known else 0)
 
     def close(self) -> None:
         """Give up every call that is under way, at once."""
         self._stop.set()
         self._http.close()
 
-    def _alone(self) -> bool:
+    def _one_at_a_time(self) -> bool:
         """Tell whether one request at a time may run: after two failures, until things went well for a while."""
         return self._concurrency == 1 or self._troubles >= _FAILURES_TO_SEQUENTIAL
 
-    def _embed_run(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
-        """Put the vectors of the texts `at` into `done`; they are cut for as long as they are refused together, break
-        the connection, or may be too large to be answered. A text that gets no vector costs the others nothing.
+    def _embed_run(self, run: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
+        """Put the vectors of the texts at the positions `run` into `done`; the run is cut for as long as it is refused
+        as a whole, breaks the connection, or may be too large to be answered. A text that gets no vector costs the
+        others nothing. Raises the last failure.
         """
-        middle = (len(at) + 1) // 2
-        parts: Sequence[Sequence[int]] = (at[:middle], at[middle:])
-        if len(at) <= self._most_items:
+        middle = (len(run) + 1) // 2
+        smaller: Sequence[Sequence[int]] = (run[:middle], run[middle:])
+        if len(run) <= self._most_items:
             try:
-                done.update(zip(at, self._persistent([texts[each] for each in at], kind), strict=True))
+                vectors = self._persistent([texts[position] for position in run], kind)
+                done.update(zip(run, vectors, strict=True))
                 return
             except ProviderFailure as failure:
-                if len(at) == 1 and failure.state in OF_THE_TEXT:
-                    done[at[0]] = self._in_parts(texts[at[0]], kind, failure)
+                of_the_text = failure.state in OF_THE_TEXT
+                if of_the_text and len(run) == 1:
+                    done[run[0]] = self._in_parts(texts[run[0]], kind, failure)
                     return
-                smaller = self._smaller(at, texts, kind, failure)
-                if not smaller and failure.state not in OF_THE_TEXT and not (failure.broke_off and len(at) > 1):
+                small = self._small_runs(run, texts, kind, failure)
+                worth_cutting = of_the_text or (failure.broke_off and len(run) > 1)
+                if not small and not worth_cutting:
                     raise
                 if failure.state is Cause.TOO_LARGE:
                     self._most_items = min(self._most_items, middle)
-                parts = smaller or parts
-        last = None
-        for part in parts:
+                smaller = small or smaller
+        last_failure = None
+        for part in smaller:
             try:
                 self._embed_run(part, texts, kind, done)
             except ProviderFailure as failure:
                 if failure.state not in OF_THE_TEXT:
                     raise
-                last = failure
-        if last is not None:
-            raise last
+                last_failure = failure
+        if last_failure is not None:
+            raise last_failure
 
-    def _smaller(
-        self, at: Sequence[int], texts: Sequence[str], kind: Kind, failure: ProviderFailure
+    def _small_runs(
+        self, run: Sequence[int], texts: Sequence[str], kind: Kind, failure: ProviderFailure
     ) -> list[list[int]]:
-        """Cut `at` into small requests, where one so large may be why a provider does not answer for now.
+        """Cut `run` into small requests, where one so large may be why a provider does not answer for now.
 
         From then on all requests are small. Empty where there is nothing to be won by it.
         """
         if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > retry.LONGEST_OBEYED[kind]:
             return []
-        parts = groups(texts, at, _SMALL_BYTES, self._most_items)
-        if len(parts) == 1:
+        runs = groups(texts, run, _SMALL_BYTES, self._most_items)
+        if len(runs) == 1:
             return []
         self._most_bytes = min(self._most_bytes, _SMALL_BYTES)
-        return parts
+        return runs
 
-    def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
-        """Return the unit vector of a text that is refused as a whole: the mean of its parts by their length."""
-        parts = _halves(text)
-        if not parts:
-            raise refused
+    def _in_parts(self, text: str, kind: Kind, refusal: ProviderFailure) -> Vectors:
+        """Return the unit vector of a text that is refused as a whole: the mean of its halves by their length. Raises
+        the `refusal` of one that is too short to be cut.
+        """
+        halves = _halves(text)
+        if not halves:
+            raise refusal
         vectors: dict[int, Vectors] = {}
-        for at in range(len(parts)):
-            self._embed_run([at], parts, kind, vectors)
-        mean = np.array([len(part) for part in parts], np.float32) @ in_rows(vectors, len(parts), len(vectors[0]))
+        for position in range(len(halves)):
+            self._embed_run([position], halves, kind, vectors)
+        mean = np.array(list(map(len, halves)), np.float32) @ base.in_rows(vectors, len(halves), len(vectors[0]))
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Make one request, again after a failure that may pass; all attempts of a question share its time limit."""
-        attempt, seconds = 1, self._wire.row.seconds(kind, self._limits)
+        attempt = 1
+        seconds = self._wire.row.seconds(kind, self._limits)
         ends = time.monotonic() + seconds if kind == "query" else math.inf
         path, body = self._wire.request(texts, kind)
         while True:
@@ -529,7 +530,8 @@ class Remote(Provider):
                 vectors = self._checked(self._http.post(path, body, seconds), len(texts))
             except ProviderFailure as failure:
                 if failure.state in retry.PASSING:
-                    self._troubles, self._successes = self._troubles + 1, 0
+                    self._troubles += 1
+                    self._successes = 0
                 wait = retry.wait_within(failure, kind, attempt, self._clock)
                 if wait is None or attempt >= self._limits.attempts or time.monotonic() + wait >= ends:
                     raise
@@ -546,13 +548,13 @@ class Remote(Provider):
         """Return the unit vectors of an answer, of which the first tells the model's space. Raises ProviderFailure."""
         try:
             with self._checking:
-                dims = self.known.dims if self.known else None
-                vectors = unit_vectors(self._wire.rows(answer), count, dims)
-                self.known, self._proven = self._wire.identity(vectors.shape[1]), True
+                vectors = base.unit_vectors(self._wire.rows(answer), count, self.known.dims if self.known else None)
+                self.known = self._wire.identity(vectors.shape[1])
+                self._proven = True
                 return vectors
-        except Malformed as error:
+        except base.Malformed as error:
             state, why = Cause.MALFORMED, str(error)
-            if isinstance(error, NoDirection):
+            if isinstance(error, base.NoDirection):
                 self._proven = self._proven or not error.every
                 if self._proven:
                     state, why = Cause.NO_VECTOR, f"{why} for a text"

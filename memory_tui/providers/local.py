@@ -45,10 +45,10 @@ def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
     fetched, is refused when it has to be `on_disk`.
     """
     if name != SMALL:
-        if on_disk and (not settings.model_path or settings.model_path.startswith("hf:")):
-            raise ProviderFailure(
-                Cause.NO_FILE, "local.modelPath names no file on this machine.", "Set it to a GGUF file."
-            )
+        names_file = settings.model_path and not settings.model_path.startswith("hf:")
+        if on_disk and not names_file:
+            why = "local.modelPath names no file on this machine."
+            raise ProviderFailure(Cause.NO_FILE, why, "Set it to a GGUF file.")
         if find_spec(LLAMA_CPP) is None:
             raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
     find(name, settings)
@@ -108,8 +108,8 @@ class ModelFile(NamedTuple):
     path: Path
 
 
-def _place(model: str, settings: ProviderSettings) -> dict[str, Any]:
-    """Return where `hf:user/repo/file.gguf#branch` is. Raises ProviderFailure."""
+def _location(model: str, settings: ProviderSettings) -> dict[str, Any]:
+    """Return where `hf:user/repo/file.gguf#branch` is, as the library's functions take it. Raises ProviderFailure."""
     match = _HF.fullmatch(model)
     if match is None:
         raise ProviderFailure(Cause.NO_FILE, f"{model} names no model file.", "Write hf:user/repository/file.gguf.")
@@ -120,23 +120,25 @@ def _place(model: str, settings: ProviderSettings) -> dict[str, Any]:
 
 def path_of(model: str, settings: ProviderSettings) -> Path:
     """Return where the file of an `hf:` model is on this machine, once it is fetched. Raises ProviderFailure."""
-    place = _place(model, settings)
-    branch = "" if place["revision"] == "main" else f"{place['revision']}_"
-    name = f"hf_{place['repo_id']}_{branch}{place['filename']}"
+    location = _location(model, settings)
+    branch = "" if location["revision"] == "main" else f"{location['revision']}_"
+    name = f"hf_{location['repo_id']}_{branch}{location['filename']}"
     folder = settings.model_cache or platformdirs.user_cache_path("memory-tui", appauthor=False) / "models"
     return folder.expanduser() / re.sub(r"[^\w.-]", "_", name)[-200:]
 
 
 def look_up(model: str, settings: ProviderSettings) -> ModelFile:
     """Return what the server says about a model. Raises ProviderFailure."""
-    place = _place(model, settings)
-    with _told(model):
+    location = _location(model, settings)
+    with _hub_failures(model):
         import huggingface_hub
 
-        url = huggingface_hub.hf_hub_url(**place)
-        told = huggingface_hub.get_hf_file_metadata(url, token=settings.env("HF_TOKEN") or False)
-    etag = told.etag or ""
-    return ModelFile(url, told.size or 0, etag if len(etag) == 64 else "", path_of(model, settings))
+        url = huggingface_hub.hf_hub_url(**location)
+        metadata = huggingface_hub.get_hf_file_metadata(url, token=settings.env("HF_TOKEN") or False)
+    etag = metadata.etag or ""
+    # Of a large file it is the SHA-256, which alone has 64 digits.
+    sha256 = etag if len(etag) == 64 else ""
+    return ModelFile(url, metadata.size or 0, sha256, path_of(model, settings))
 
 
 def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
@@ -145,15 +147,17 @@ def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
         return file.path
     try:
         durable.make_folder(file.path.parent, 0o777)
-        with _told(model), tempfile.TemporaryDirectory(dir=file.path.parent) as folder:
+        with _hub_failures(model), tempfile.TemporaryDirectory(dir=file.path.parent) as folder:
             import huggingface_hub
 
             token = settings.env("HF_TOKEN") or False
-            fetched = Path(huggingface_hub.hf_hub_download(**_place(model, settings), local_dir=folder, token=token))
-            if not _is_gguf(fetched) or file.sha256 not in ("", _sha256(fetched)):
+            download = Path(
+                huggingface_hub.hf_hub_download(**_location(model, settings), local_dir=folder, token=token)
+            )
+            if not _is_gguf(download) or file.sha256 not in ("", _sha256(download)):
                 why = f"What came from {file.url} is not the model: its checksum or format is another."
                 raise ProviderFailure(Cause.MALFORMED, why, "Try again, or fetch the file by other means.")
-            durable.move_file(fetched, file.path)
+            durable.move_file(download, file.path)
     except OSError as error:
         why = f"The model cannot be kept in {file.path.parent}: {error.strerror or error}."
         raise ProviderFailure(Cause.NO_FILE, why, "Free some space there, or set local.modelCacheDir.") from error
@@ -161,9 +165,9 @@ def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
 
 
 @contextmanager
-def _told(model: str) -> Iterator[None]:
-    """Turn what the library raises into a sentence. Raises ProviderFailure."""
-    # Read once, when it is loaded: what is no model is no business of the hub's.
+def _hub_failures(model: str) -> Iterator[None]:
+    """Turn what the library raises within into a sentence. Raises ProviderFailure."""
+    # The library reads it once, when it is loaded: what is no model is no business of the hub's.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import httpx2
     from huggingface_hub.errors import EntryNotFoundError
@@ -195,20 +199,22 @@ class ModelProcess:
 
     def __init__(self, kind: str, model: Path, threads: int, remedy: str) -> None:
         self._name, self._remedy = model.name, remedy
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._late = False
+        """Whether it was ended because an answer took too long."""
         # -P keeps the current folder, which may be anybody's, and the script's own off the module path.
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(SCRIPT), kind, str(model), str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._words,
+            stderr=self._errors,
             start_new_session=True,
         )
 
     def ask(self, text: str | None, kind: Kind, seconds: float) -> Vectors:
-        """Return the vector of `text` as the model makes it, float32 (dims,); first of None, for zeros that come once
-        the model is loaded. Raises ProviderFailure; after the states CRASHED and TIMEOUT the process is gone.
+        """Return the vector of `text` as the model makes it, float32 (dims,). The first call is with None: it waits
+        until the model is loaded, and returns zeros. Raises ProviderFailure; after the states CRASHED and TIMEOUT the
+        process is gone.
         """
         import numpy as np
 
@@ -235,8 +241,8 @@ class ModelProcess:
         self._process.kill()
         # It dies at once; whoever closes does not wait for that, but somebody has to see it.
         threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
-        for file in (self._process.stdin, self._process.stdout, self._words):
-            with suppress(BrokenPipeError):  # What was not sent any more.
+        for file in (self._process.stdin, self._process.stdout, self._errors):
+            with suppress(BrokenPipeError):  # Closing sends what was not sent yet.
                 if file is not None:
                     file.close()
 
@@ -249,7 +255,7 @@ class ModelProcess:
         try:
             yield
         except (OSError, EOFError, ValueError):  # A closed pipe, and an answer that was cut short.
-            failure = self._death(seconds)
+            failure = self._failure(seconds)
         else:
             return
         finally:
@@ -260,25 +266,28 @@ class ModelProcess:
         self._late = True
         self._process.kill()
 
-    def _death(self, seconds: float) -> ProviderFailure:
+    def _failure(self, seconds: float) -> ProviderFailure:
+        """Return why the process ended: it was late after `seconds`, or by itself."""
         if self._late:
             why = f"The local model {self._name} did not answer in {seconds:.3g} s."
             step = "Choose a smaller model, or give it more threads: local.threads."
             return ProviderFailure(Cause.TIMEOUT, why, step)
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        message = f"The process of the local model {self._name} ended ({how}){self._last_words()}"
-        return ProviderFailure(Cause.CRASHED, message, self._remedy)
+        message = f"The process of the local model {self._name} ended ({how})"
+        reason = self._last_error()
+        return ProviderFailure(Cause.CRASHED, f"{message}: {reason}" if reason else f"{message}.", self._remedy)
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
+        """Return the last line on its standard error that speaks of an error, else the last line; empty without any."""
         try:
-            self._words.seek(0)
-            lines = self._words.read().decode("utf-8", "replace").split("\n")
+            self._errors.seek(0)
+            output = self._errors.read().decode("utf-8", "replace")
         except (OSError, ValueError):  # Closed meanwhile.
-            return "."
-        telling = [line.strip() for line in lines if line.strip()]
-        asserted = [line for line in telling if "ASSERT" in line or "rror" in line]
-        return f": {(asserted or telling)[-1][:300]}" if telling else "."
+            return ""
+        lines = [line.strip() for line in output.split("\n") if line.strip()]
+        errors = [line for line in lines if "ASSERT" in line or "rror" in line]
+        return (errors or lines or [""])[-1][:300]
 
 
 # --- the provider ----------------------------------------------------------------------------------------------------
@@ -298,8 +307,9 @@ class LocalModel(Provider):
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
         self._proven = False
+        """Whether the model has made a good vector: then one that points nowhere is about its text."""
         self._closed = Stop()
-        self._notes, self._next, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
+        self._notes, self._next, self._turn = (threading.Lock() for _ in range(3))
 
     @property
     def identity(self) -> Identity:
@@ -324,22 +334,22 @@ class LocalModel(Provider):
         """
         ends = time.monotonic() + self._row.seconds(kind, self._settings.batches)
         done: dict[int, Vectors] = {}
-        refused = None
+        refusal = None
         try:
             dims = self.identity.dims
-            for at, text in enumerate(texts):
+            for position, text in enumerate(texts):
                 if not text.strip():
                     continue
                 # A question waits for one text of notes at most.
                 with self._turn_of(kind):
                     try:
-                        done[at] = self._vector(well_formed(text), kind, ends)
+                        done[position] = self._vector(well_formed(text), kind, ends)
                     except ProviderFailure as failure:
                         if failure.state is not Cause.NO_VECTOR:
                             raise
-                        refused = failure
-            if refused is not None:
-                raise refused
+                        refusal = failure
+            if refusal is not None:
+                raise refusal
         except ProviderFailure as failure:
             failure.done = done
             raise

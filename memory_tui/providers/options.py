@@ -14,42 +14,13 @@ from msgspec.structs import replace
 
 from memory_tui.providers.base import Cause, Identity, Kind, ProviderFailure
 from memory_tui.providers.retry import ATTEMPTS, RetryClock
-from memory_tui.secrets import Discreet
+from memory_tui.secrets import Discreet, Secret
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """What `local.modelPath` stands for without a value."""
 SMALL, SMALL_MODEL = "local-small", "multilingual-e5-small"
 """The provider whose model comes with its software, and the model. The extra that installs both is called like it."""
 SMALL_COST = "91 MB, no key, no compiler, 0.1 CPU seconds for 100 tokens"
-HIDDEN = "[hidden]"
-_PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
-_SHORTEST = 4
-"""Shorter values are no secrets, and hiding them would make sentences unreadable."""
-
-
-class Secret(Discreet, frozen=True):
-    """A string that is not shown."""
-
-    HIDDEN = ("value",)
-
-    value: str
-
-
-class Redactor:
-    """Takes the value of each of `headers` that is not known to be public out of text that comes from outside."""
-
-    def __init__(self, *headers: Mapping[str, str]) -> None:
-        pairs = [pair for each in headers for pair in each.items()]
-        secrets = [value for name, value in pairs if name.lower() not in _PUBLIC_HEADERS]
-        parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
-        # The longest first, so that no part of one secret stays when another one is a piece of it.
-        self._secrets = tuple(Secret(part) for part in sorted(parts - {"Bearer"}, key=len, reverse=True))
-
-    def __call__(self, text: str) -> str:
-        """`text` with each secret replaced by [hidden]."""
-        for secret in self._secrets:
-            text = text.replace(secret.value, HIDDEN)
-        return text
 
 
 class RequestLimits(Struct, frozen=True):
@@ -70,8 +41,8 @@ class BatchOptions(Struct, frozen=True):
     """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
 
     `wait`: whether a command stays until the job is done. It is looked at every `poll_seconds` at first, and given
-    up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent
-    directly: a job takes minutes at best.
+    up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent directly: a job takes minutes at
+    best.
     """
 
     enabled: bool = False
@@ -157,9 +128,9 @@ class ProviderSettings(Discreet, frozen=True):
         )
 
     def for_provider(self, name: str) -> ProviderSettings:
-        """The settings of another provider: its own model and endpoint; what was said about this one stays here."""
-        usual = ProviderSettings(requested=name)
-        return replace(self, **{field: getattr(usual, field) for field in _OF_ONE_PROVIDER})
+        """Return the settings of another provider: its own model and endpoint; what was said about this one stays."""
+        defaults = ProviderSettings(requested=name)
+        return replace(self, **{field: getattr(defaults, field) for field in _OF_ONE_PROVIDER})
 
 
 def model_of(name: str, settings: ProviderSettings) -> str:
@@ -172,7 +143,9 @@ def host_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
-        return f"{f'[{name}]' if ':' in name else name}{f':{parts.port}' if parts.port else ''}"
+        # An address of IPv6 stands in brackets, so that its colons begin no port.
+        name = f"[{name}]" if ":" in name else name
+        return f"{name}:{parts.port}" if parts.port else name
     except ValueError:
         return ""
 
@@ -195,11 +168,10 @@ def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
 def require_approval(name: str, host: str, settings: ProviderSettings) -> None:
     """Raise ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
-        raise ProviderFailure(
-            Cause.NEEDS_APPROVAL,
-            f"Your notes would be sent to {host} ({name}), and you have not approved that yet; nothing was sent.",
-            f"See what would be sent: {settings.index_command} --dry-run. To approve: {settings.index_command} --yes.",
-        )
+        why = f"Your notes would be sent to {host} ({name}), and you have not approved that yet; nothing was sent."
+        command = settings.index_command
+        step = f"See what would be sent: {command} --dry-run. To approve: {command} --yes."
+        raise ProviderFailure(Cause.NEEDS_APPROVAL, why, step)
 
 
 SECRETS = "secrets"
@@ -266,8 +238,9 @@ class ProviderRow(Struct, frozen=True):
 
     def seconds(self, kind: Kind, limits: RequestLimits) -> float:
         """Return how long a question, or a request with notes, may take: by `limits`, else by the row."""
-        query, batch = limits.query_seconds or self.query_seconds, limits.batch_seconds or self.batch_seconds
-        return query if kind == "query" else batch
+        if kind == "query":
+            return limits.query_seconds or self.query_seconds
+        return limits.batch_seconds or self.batch_seconds
 
 
 class Wire(Discreet, frozen=True):

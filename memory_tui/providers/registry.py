@@ -73,12 +73,9 @@ _ROWS = (
         },
         prices={
             "voyage-4-large": 0.12,
-            "voyage-4": 0.06,
-            "voyage-4-lite": 0.02,
-            "voyage-3.5": 0.06,
-            "voyage-3.5-lite": 0.02,
-            "voyage-3-large": 0.18,
-            "voyage-code-3": 0.18,
+            **dict.fromkeys(("voyage-3-large", "voyage-code-3"), 0.18),
+            **dict.fromkeys(("voyage-4", "voyage-3.5"), 0.06),
+            **dict.fromkeys(("voyage-4-lite", "voyage-3.5-lite"), 0.02),
         },
         auto=4,
         size_name="output_dimension",
@@ -180,8 +177,8 @@ def is_model(name: str) -> bool:
 
 def wire_of(name: str, settings: ProviderSettings) -> Wire | None:
     """Return how `name` is asked, None where it embeds here. Raises ProviderError for what `settings` lack."""
-    facts = row(name)
-    return wire(facts, settings.with_shared(name)) if facts.shape else None
+    provider = row(name)
+    return wire(provider, settings.with_shared(name)) if provider.shape else None
 
 
 def create(name: str, settings: ProviderSettings) -> Provider:

@@ -42,10 +42,10 @@ def _endpoint(row: ProviderRow, settings: ProviderSettings) -> str:
     base = settings.base_url.strip() or row.base_url
     try:
         parts = urlsplit(base)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        good = False
-    if not good or not base.isprintable():
+        is_address = False
+    if not is_address or not base.isprintable():
         why = f"{row.label} cannot be asked: remote.baseUrl names no http or https address."
         raise ProviderFailure(Cause.REFUSED, why, f"Use an address like {row.base_url or 'http://127.0.0.1:8080/v1'}.")
     for name, value in settings.headers.items():
@@ -60,17 +60,19 @@ def _keys(row: ProviderRow, settings: ProviderSettings) -> tuple[str, ...]:
     variable. Raises ProviderFailure for what cannot be a key, and for none unless that is enough.
     """
     configured = [key.value for key in settings.api_keys]
-    keys = [settings.env(key) or "" if key in row.variables else key for key in configured]
-    for variable in () if any(keys) else row.variables:
-        value = settings.env(variable) or ""
-        keys += re.split(r"[\s,;]+", value) if variable.endswith("_KEYS") else [value]
+    keys = [(settings.env(key) or "") if key in row.variables else key for key in configured]
+    if not any(keys):
+        for variable in row.variables:
+            text = settings.env(variable) or ""
+            keys += re.split(r"[\s,;]+", text) if variable.endswith("_KEYS") else [text]
     usable = [key.strip() for key in keys if key.strip()]
     usable = usable or [key.value.strip() for key in settings.spare_keys if key.value.strip()]
     if not all(key.isascii() and key.isprintable() for key in usable):
         why = f"The API key of {row.name} holds characters that no key has."
         raise ProviderFailure(Cause.BAD_KEY, why, "Copy it again, without quotes or line breaks.")
-    in_headers = {"authorization", "x-goog-api-key" if row.shape == "gemini" else "authorization"}
-    if not usable and not row.keyless and in_headers.isdisjoint(name.lower() for name in settings.headers):
+    key_headers = ("authorization", "x-goog-api-key") if row.shape == "gemini" else ("authorization",)
+    has_key_header = any(name.lower() in key_headers for name in settings.headers)
+    if not usable and not row.keyless and not has_key_header:
         why = f'No API key found for provider "{row.account or row.name}".'
         step = f"Set {row.variables[0]} or remote.apiKey for {row.label}, or choose another provider."
         raise ProviderFailure(Cause.NO_KEY, why, step)
@@ -84,24 +86,21 @@ def _bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
 def _listed(headers: Headers) -> list[list[str]]:
     """Return `headers` as sorted pairs for a fingerprint, without those that hold a key."""
     pairs = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
+    # As JavaScript compares texts: small letters come before their capitals.
     return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
-
-
-def _variant(settings: ProviderSettings) -> dict[str, object]:
-    """Return what changes the vectors of notes beside the model."""
-    kind, size = settings.document_input_type or settings.input_type, settings.output_dimensionality
-    return {**({"outputDimensionality": size} if size else {}), **({"inputType": kind} if kind else {})}
 
 
 def _space_key(row: ProviderRow, base: str, model: str, settings: ProviderSettings) -> str:
     """Return the documented fingerprint: of OpenAI all that is sent, of others what was set beside the model."""
     if row.name == "openai":
         headers = _listed({"Content-Type": "application/json", **settings.headers})
-        return fingerprint(provider="openai", baseUrl=base, model=model, headers=headers, **_variant(settings))
-    more: dict[str, object] = {"baseUrl": base} if base != row.base_url else {}
-    if headers := _listed(settings.headers):
-        more["headers"] = headers
-    return fingerprint(provider=row.name, model=model, **more, **_variant(settings))
+        fields: dict[str, object] = {"provider": "openai", "baseUrl": base, "model": model, "headers": headers}
+    else:
+        address = base if base != row.base_url else ""
+        fields = {"provider": row.name, "model": model, "baseUrl": address, "headers": _listed(settings.headers)}
+    fields["outputDimensionality"] = settings.output_dimensionality
+    fields["inputType"] = settings.document_input_type or settings.input_type
+    return fingerprint(**{name: value for name, value in fields.items() if value})
 
 
 def _without_prefix(model: str, *prefixes: str) -> str:
@@ -120,8 +119,8 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
     if row.name == "lmstudio":
         # It may be written with `/v1`, `/api/v1`, or neither.
         base = re.sub(r"(/api)?/v1$", "", base.rstrip("/"), flags=re.IGNORECASE) + "/v1"
-    home = host_of(base) == row.host
-    if row.name == "openai" and not home:
+    is_own_host = host_of(base) == row.host
+    if row.name == "openai" and not is_own_host:
         row = replace(row, label="The OpenAI-compatible server", keyless=True, most_bytes=OTHERS_BYTES)
         model = settings.model or row.model
     else:
@@ -136,10 +135,11 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
         body: dict[str, object] = {"model": model, "input": list(texts)}
         if size:
             body[row.size_name] = size
-        named = (settings.query_input_type if kind == "query" else settings.document_input_type) or settings.input_type
+        of_kind = settings.query_input_type if kind == "query" else settings.document_input_type
+        input_type = of_kind or settings.input_type or (kind if row.typed else "")
         # A service that knows no length knows no kinds of text either.
-        if row.size_name and (named or row.typed):
-            body["input_type"] = named or kind
+        if row.size_name and input_type:
+            body["input_type"] = input_type
         return "/embeddings", body
 
     return Wire(
@@ -147,7 +147,7 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
         model=model,
         base_url=base.removesuffix("/"),
         # Another server may call its own model by a known name.
-        dims=size or (row.dims.get(model) if home else None),
+        dims=size or (row.dims.get(model) if is_own_host else None),
         key=_space_key(row, base, model, settings),
         auth=auth,
         request=request,
@@ -164,12 +164,12 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
     """Return how Gemini is asked: each text with its task, or after a prefix that the second model wants."""
     base = _endpoint(row, settings).partition("/openai")[0]
     model = gemini_model(settings.model or row.model)
-    second = model.startswith("gemini-embedding-2")
+    is_second = model.startswith("gemini-embedding-2")
     size = settings.output_dimensionality
     if size is not None and not _SMALLEST <= size <= _LARGEST:
         why = f"{model} makes vectors of {_SMALLEST} to {_LARGEST} numbers, not {size}."
         raise ProviderFailure(Cause.REFUSED, why, "Change outputDimensionality, or leave it out.")
-    size = size or (_LARGEST if second else None)
+    size = size or (_LARGEST if is_second else None)
     sized = {"outputDimensionality": size} if size else {}
 
     def content(text: str, kind: Kind) -> dict[str, object]:
@@ -179,7 +179,8 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
             mime, data = text.load()
             parts.append({"inlineData": {"mimeType": mime, "data": base64.b64encode(data).decode("ascii")}})
             task = {} if model == MEDIA[0] else task
-        elif second:
+        elif is_second:
+            # Its task is told in the text itself.
             parts, task = [{"text": _PREFIXES[kind] + text}], {}
         return {"content": {"parts": parts}, **task, **sized}
 
@@ -199,7 +200,7 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
         model=model,
         base_url=base.removesuffix("/"),
         dims=size or (row.dims.get(model) if base == row.base_url else None),
-        max_input_bytes=8000 if second else 2048,
+        max_input_bytes=8000 if is_second else 2048,
         key=fingerprint(provider="gemini", baseUrl=base, model=model, **sized, headers=_listed(settings.headers)),
         auth=tuple(map(_gemini_auth, _keys(row, settings))),
         request=request,
@@ -221,13 +222,17 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
     """Describe Ollama, whose vectors are cut to `output_dimensionality` as OpenClaw 2026.9.6 does."""
     base = re.sub(r"/v1$", "", _endpoint(row, settings).rstrip("/"), flags=re.IGNORECASE)
     model = _without_prefix(settings.model or row.model, "ollama/")
-    around = next((form for start, form in _OLLAMA_QUERIES.items() if model.rpartition("/")[2].startswith(start)), "{}")
+    name = model.rpartition("/")[2]
+    frame = next((frame for prefix, frame in _OLLAMA_QUERIES.items() if name.startswith(prefix)), "{}")
     size = settings.output_dimensionality
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
-        worded = [around.replace("{}", text, 1) if kind == "query" else text for text in texts]
+        inputs = [frame.replace("{}", text, 1) for text in texts] if kind == "query" else list(texts)
         # Refused as too long, a text is embedded in parts; by itself the server would cut it without a word.
-        return "/api/embed", {"model": model, "input": worded, "truncate": False}
+        return "/api/embed", {"model": model, "input": inputs, "truncate": False}
+
+    def rows(answer: object) -> list[object]:
+        return [vector[:size] if isinstance(vector, list) else vector for vector in members(answer, "embeddings")]
 
     return Wire(
         row=row,
@@ -237,5 +242,5 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
         key=_space_key(row, base, model, settings),
         auth=_bearers(_keys(row, settings)),
         request=request,
-        rows=lambda answer: [each[:size] if isinstance(each, list) else each for each in members(answer, "embeddings")],
+        rows=rows,
     )

@@ -14,7 +14,6 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,23 +31,17 @@ class LlamaModel:
     def __init__(self, path: Path, threads: int) -> None:
         # Context, batch and micro-batch alike: other combinations abort the process with a longer text.
         sizes = dict.fromkeys(("n_ctx", "n_batch", "n_ubatch"), MOST_TOKENS)
-        load = partial(
-            importlib.import_module("llama_cpp").Llama,
-            str(path),
-            embedding=True,
-            n_threads=threads,
-            n_threads_batch=threads,
-            verbose=False,
-            **sizes,
-        )
+        options = {"embedding": True, "n_threads": threads, "n_threads_batch": threads, "verbose": False, **sizes}
+        load = importlib.import_module("llama_cpp").Llama
         try:
             # Flash attention doubles its speed; some models have no such code.
-            self._llama = load(flash_attn=True)
+            self._llama = load(str(path), flash_attn=True, **options)
         except ValueError:
-            self._llama = load(flash_attn=False)
+            self._llama = load(str(path), flash_attn=False, **options)
         if self._llama.pooling_type() == _RANK_POOLING:
             raise ValueError("it ranks texts and makes no vectors of them")
         self.dims = int(self._llama.n_embd())
+        # The tokens of the longest text that the model was trained with; 0 where its file does not say.
         trained = self._llama._model.n_ctx_train()
         self._limit = min(MOST_TOKENS, trained) if trained > 0 else MOST_TOKENS
 
@@ -57,7 +50,7 @@ class LlamaModel:
         total: Floats = np.zeros(self.dims, np.float32)
         for part, count in self._parts(text):
             vector = np.asarray(self._llama.embed(part, normalize=False, truncate=True), np.float32)
-            # A model that does not pool: one vector a token.
+            # A model that does not pool gives a vector for each token.
             vector = vector.mean(0) if vector.ndim == 2 else vector
             total += vector * (count / (float(np.linalg.norm(vector)) or 1.0))
         return total
@@ -105,9 +98,8 @@ def main() -> None:
 
     kind, path, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     try:
-        model: SmallModel | LlamaModel = (
-            SmallModel(path, threads) if kind == "local-small" else LlamaModel(path, threads)
-        )
+        load: type[SmallModel | LlamaModel] = SmallModel if kind == "local-small" else LlamaModel
+        model = load(path, threads)
     except Exception as error:  # noqa: BLE001 - libraries have classes that are not public, and the process ends here
         answer({"error": short(error)})
         return
