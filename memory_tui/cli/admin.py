@@ -536,19 +536,13 @@ def rows(config: Config, settings: Settings) -> Iterator[dict[str, Any]]:
         effect = _effect(key, config, settings)
         entry = config.entries.get(key.path)
         places = entry.places if entry else ()
+        written_in = " and ".join(map(str, places)) or "default"
         setting = settings.values.get(key.path)
-        yield {
-            "key": key.path,
-            "value": setting.value if setting else _visible(key, config),
-            "default": key.default,
-            "written": entry is not None,
-            "origin": setting.origin if setting else " and ".join(map(str, places)) or "default",
-            "places": places,
-            "meaning": key.meaning,
-            "takesEffect": not effect,
-            "effect": effect or "takes effect",
-            "retired": retired(key.path) if key not in FILE else "",
-        }
+        value, origin = (setting.value, setting.origin) if setting else (_visible(key, config), written_in)
+        row = {"key": key.path, "value": value, "default": key.default, "written": entry is not None}
+        row |= {"origin": origin, "places": places, "meaning": key.meaning}
+        row |= {"takesEffect": not effect, "effect": effect or "takes effect"}
+        yield row | {"retired": retired(key.path) if key not in FILE else ""}
 
 
 _CREDENTIALS = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, PlannedFile, Proof
 from memory_tui.hosts.registry import HOSTS, Host
+from memory_tui.openclaw.prompt import GET
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.search.corpus import DAY_SECONDS
+from memory_tui.search.excerpts import excerpts
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------
@@ -218,7 +220,23 @@ def recalls(args: argparse.Namespace) -> int:
     entries = [{**trace_json.plain(entry), "reply": entry.reply or None} for entry in newest]
     data = {"path": str(path), "recalls": entries, "total": len(log.entries)}
     data |= {"unread": log.unread, "replies": log.replies}
-    return show(args, data, rerun.listing(newest, log, path))
+    return show(args, data, _listing(newest, log, path))
+
+
+def _listing(entries: Sequence[recall_log.RecallEntry], log: recall_log.Log, path: Path) -> Iterator[str]:
+    """Yield a line for each of `entries`, the newest last, and where they are kept."""
+    for entry in entries:
+        subject = f"read {entry.query}" if entry.tool == GET else entry.query
+        cells = [entry.id, recall_log.moment(entry.at), one_line(subject, 60), one_line(rerun.replied(entry), 60)]
+        yield "  ".join([*cells, f"{entry.ms:.0f} ms", one_line(entry.client)]).rstrip()
+    if not log.entries:
+        yield f"No recall is logged. {recall_log.LOG_RECALLS}"
+    else:
+        yield f"{plural(len(log.entries), 'recall')} in {path}"
+        if log.tally:
+            yield f"{plural(sum(log.replies.values()), 'question')}: {log.tally}."
+    if log.unread:
+        yield f"{plural(log.unread, 'line')} of it could not be read."
 
 
 def _sessions(args: argparse.Namespace) -> int:
@@ -256,7 +274,10 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
         again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
             return _why(args, engine, again)
-    return show(args, rerun.record(again), rerun.replayed(again))
+    passages = excerpts(again.now, again.evidence, again.settings.whole("query.maxCharacters"))
+    data = {"entry": trace_json.plain(again.entry), "same": again.same, "since": list(again.since)}
+    data |= {"changes": trace_json.plain(again.changes), "now": trace_json.answer(again.now, passages)}
+    return show(args, data, rerun.replayed(again))
 
 
 def _why(args: argparse.Namespace, engine: Engine, again: rerun.Rerun) -> int:

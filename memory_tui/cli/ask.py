@@ -418,13 +418,9 @@ def scorecard_data(value: measures.Scorecard, settings: Settings, absent: Sequen
     for row in value.rows:
         hits = [ref.citation for ref in row.hits]
         rows.append({"query": row.query.text, "id": row.query.id, "metrics": dict(row.scores), "hits": hits})
-    return {
-        "questions": len(value.rows),
-        "absent": list(absent),
-        "metrics": dict(value.mean),
-        "settings": {key: trace_json.plain(settings.values[key]) for key in TUNE_KEYS},
-        "queries": rows,
-    }
+    knobs = {key: trace_json.plain(settings.values[key]) for key in TUNE_KEYS}
+    data = {"questions": len(value.rows), "absent": list(absent), "metrics": dict(value.mean)}
+    return {**data, "settings": knobs, "queries": rows}
 
 
 def shortfall(metric: str, value: float, bound: float) -> str:

@@ -40,19 +40,14 @@ def prompt(args: argparse.Namespace) -> int:
     if args.budget:
         return _budget(args)
     chosen = planned(args)
-    mode = args.citations or prompts.mode_of(chosen.config.value("memory.citations"))
+    citations = args.citations or prompts.mode_of(chosen.config.value("memory.citations"))
     private = prompts.is_direct(args.session)
     if disabled := chosen.config.disabled:
         say(disabled)
-    section = "" if disabled else f"{prompts.recall_rule(mode)}\n"
+    section = "" if disabled else f"{prompts.recall_rule(citations)}\n"
     notes = _opening(chosen, args, private)
-    data = {
-        "section": section,
-        "citations": mode,
-        "private": private,
-        "disabled": disabled,
-        "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],
-    }
+    files = [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes]
+    data = {"section": section, "citations": citations, "private": private, "disabled": disabled, "files": files}
     return show(args, data, "\n".join(filter(None, (section, prompts.quoted(notes)))).splitlines())
 
 

@@ -35,12 +35,12 @@ def compare_index(args: argparse.Namespace) -> int:
     path = Path(args.db).expanduser() if args.db is not None else None
     with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
-    lines = [f"{label + ':':<15}{one_line(words)}" for label, words in compare.statements(outcome)]
     if isinstance(outcome, compare.HostProblem):
         error = MemoryTuiError(outcome.detail, outcome.next_step)
         error.code = outcome.state
         error.exit_status = 2 if outcome.state == "missing" else 1
         raise error
+    lines = [f"{label + ':':<15}{one_line(words)}" for label, words in compare.statements(outcome)]
     return show(args, trace_json.plain(outcome), lines)
 
 
@@ -50,18 +50,19 @@ def inject(args: argparse.Namespace) -> int:
         if engine.plan.settings.on("sync.onSearch"):
             engine.index.catch_up()
         entries = engine.notes.injected(args.message)
-    return show(args, [to_builtins(each) for each in entries], injected_lines(entries))
+    return show(args, [to_builtins(entry) for entry in entries], injected_lines(entries))
 
 
 def flush(args: argparse.Namespace) -> int:
     """Tell of every session of the agent whether OpenClaw lets it write down now what it knows."""
     choices = plan.choose(engine_options(args))
-    data, lines = [], []
-    for each in flushes.near(choices.config):
-        head = {"session": each.session, "transcript": str(each.transcript)}
-        data.append({**head, **to_builtins(each.decision), "flushedAt": each.flushed_at})
-        lines.append(each.sentence)
-    return show(args, data, lines or [f"OpenClaw keeps no session of {choices.agent.id} here."])
+    sessions = [*flushes.near(choices.config)]
+    data = []
+    for session in sessions:
+        head = {"session": session.session, "transcript": str(session.transcript)}
+        data.append({**head, **to_builtins(session.decision), "flushedAt": session.flushed_at})
+    none = f"OpenClaw keeps no session of {choices.agent.id} here."
+    return show(args, data, [session.sentence for session in sessions] or [none])
 
 
 def trust(args: argparse.Namespace) -> int:
@@ -106,37 +107,33 @@ def _approve(engine: Engine) -> Answer:
 
 
 def _revoke(engine: Engine) -> Answer:
-    lines = [approval.host for approval in engine.providers.approvals.revoke(qmd_backend.APPROVED_AS)]
-    return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]]
+    commands = [approval.host for approval in engine.providers.approvals.revoke(qmd_backend.APPROVED_AS)]
+    return {"revoked": commands}, [f"Approval withdrawn: {command}" for command in commands or ["there was none"]]
 
 
 def _state(engine: Engine) -> Answer:
     """Return what QMD is configured to do, what its index holds, and what is wrong."""
-    client, status = engine.backend.client, engine.status()
-    problem, words, coverage = "", [], qmd_backend.Coverage()
+    client = engine.backend.client
+    status = engine.status()
+    problem = ""
+    command: list[str] = []
+    coverage = qmd_backend.Coverage()
     try:
-        words = list(client.words())
+        command = list(client.words())
         coverage = client.coverage()
     except qmd_backend.QmdFailure as failure:
         problem = f"{failure.message} {failure.next_step}".strip()
-    data = {
-        "state": status.backend_state,
-        "program": shlex.join(words),
-        "problem": problem,
-        "folder": str(client.place.folder),
-        "searchMode": client.options.mode,
-        "collections": [to_builtins(item) for item in client.specs],
-        **to_builtins(coverage),
-        "lastUpdateAt": client.updated or None,
-        "fallback": status.fallback,
-    }
+    data: dict[str, Any] = {"state": status.backend_state, "program": shlex.join(command), "problem": problem}
+    data |= {"folder": str(client.place.folder), "searchMode": client.options.mode}
+    data |= {"collections": [to_builtins(spec) for spec in client.specs], **to_builtins(coverage)}
+    data |= {"lastUpdateAt": client.updated or None, "fallback": status.fallback}
     counts = f"{plural(coverage.documents, 'document')}, {plural(coverage.behind, 'file')} changed since"
     rows = [
         ("State", data["state"]),
         ("Program", data["program"] or "none"),
         ("Folder", data["folder"]),
         ("Mode", data["searchMode"]),
-        *(("Collection", f"{item.name}  {item.path}  {item.pattern}") for item in client.specs),
+        *(("Collection", f"{spec.name}  {spec.path}  {spec.pattern}") for spec in client.specs),
         ("Index", problem or counts),
         ("Last update", second(client.updated) if client.updated else "never"),
     ]
@@ -151,22 +148,22 @@ _RUN = {"update": _update, "status": _state, "approve": _approve, "revoke": _rev
 def ltm(args: argparse.Namespace) -> int:
     """Carry out an action on the long-term memories; no workspace has to be there."""
     choices = plan.choose(engine_options(args))
-    with closing(lancedb.Memories(choices, Approvals(choices.workspace))) as opened:
+    with closing(lancedb.Memories(choices, Approvals(choices.workspace))) as memories:
         if args.action in ("store", "forget", "undo") and not args.read_only:
             # A person agrees once; what refuses to write says how to agree.
-            question = f"memory-tui has only read the memories in {opened.label} so far. May it write them?"
-            if opened.exists() and not opened.writable and confirmed(question, args):
-                opened.approve("ltm --yes" if args.yes else "ltm")
+            question = f"memory-tui has only read the memories in {memories.label} so far. May it write them?"
+            if memories.exists() and not memories.writable and confirmed(question, args):
+                memories.approve("ltm --yes" if args.yes else "ltm")
         with waiting("Working on the memories"):
-            data, lines = _MEMORIES[args.action](opened, args)
+            data, lines = _MEMORIES[args.action](memories, args)
     return show(args, data, lines)
 
 
-def _words(args: argparse.Namespace, what: str) -> str:
-    """Return the words as one text. Raises QueryError where there is none."""
+def _words(args: argparse.Namespace, meaning: str) -> str:
+    """Return the words of the command line as one text. Raises QueryError with their `meaning` where there are none."""
     text = " ".join(args.words)
     if not text.strip():
-        raise QueryError(f"memory-tui ltm {args.action} takes {what}.", f"memory-tui ltm {args.action} {what}")
+        raise QueryError(f"memory-tui ltm {args.action} takes {meaning}.", f"memory-tui ltm {args.action} {meaning}")
     return text
 
 
@@ -174,71 +171,65 @@ def _line(entry: lancedb.MemoryEntry) -> str:
     return f"{entry.id[:8]}  {entry.day}  {entry.category:<10}  {entry.importance:.1f}  {one_line(entry.text)}"
 
 
-def _list(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
+def _list(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
     """Return the newest entries, and how many there are."""
     try:
-        table = opened.table()
+        table = memories.table()
     except lancedb.TableMissing as missing:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
-    every = table.entries()
-    newest = sorted(every, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
-    data = {
-        "entries": [item.as_dict() for item in newest],
-        "total": len(every),
-        "place": opened.label,
-        "writable": opened.writable,
-        "model": dict(table.model) or None,
-    }
-    total = f"{plural(len(every), 'entry')} in {opened.label}"
-    return data, [*map(_line, newest), total if opened.writable else f"{total}, only read: memory-tui ltm approve"]
+    entries = sorted(table.entries(), key=lambda entry: entry.created_at, reverse=True)
+    newest = entries[: args.limit or 50]
+    data = {"entries": [entry.as_dict() for entry in newest], "total": len(entries), "place": memories.label}
+    data |= {"writable": memories.writable, "model": dict(table.model) or None}
+    rights = "" if memories.writable else ", only read: memory-tui ltm approve"
+    return data, [*map(_line, newest), f"{plural(len(entries), 'entry')} in {memories.label}{rights}"]
 
 
-def _search(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
-    least = lancedb.COMMAND_MIN if args.min_score is None else args.min_score
-    hits = opened.search(_words(args, "QUERY"), args.limit or lancedb.LIMIT, least)
+def _search(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
+    min_score = lancedb.COMMAND_MIN if args.min_score is None else args.min_score
+    hits = memories.search(_words(args, "QUERY"), args.limit or lancedb.LIMIT, min_score)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in hits]
-    data = {"query": " ".join(args.words), "minScore": least, "results": [item.as_dict() for item in hits]}
-    return data, lines or [f"No entry reaches the score {least:g}."]
+    data = {"query": " ".join(args.words), "minScore": min_score, "results": [hit.as_dict() for hit in hits]}
+    return data, lines or [f"No entry reaches the score {min_score:g}."]
 
 
-def _store(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
+def _store(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
     importance = lancedb.IMPORTANCE if args.importance is None else args.importance
-    done = opened.store(_words(args, "TEXT"), importance, args.category)
-    data = {"action": done.action, "entry": done.entry.as_dict(), "score": round(done.score, 6)}
-    if done.action == "created":
-        return data, [f"Stored: {_line(done.entry)}", "To undo: memory-tui ltm undo."]
-    return data, [f"Not stored: it repeats {done.entry.id} (score {done.score:.3f}): {one_line(done.entry.text)}"]
+    outcome = memories.store(_words(args, "TEXT"), importance, args.category)
+    entry = outcome.entry
+    data = {"action": outcome.action, "entry": entry.as_dict(), "score": round(outcome.score, 6)}
+    if outcome.action == "created":
+        return data, [f"Stored: {_line(entry)}", "To undo: memory-tui ltm undo."]
+    return data, [f"Not stored: it repeats {entry.id} (score {outcome.score:.3f}): {one_line(entry.text)}"]
 
 
-def _forget(opened: lancedb.Memories, args: argparse.Namespace) -> Answer:
+def _forget(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
     text = _words(args, "ID or QUERY")
-    entry = opened.named(text)
-    done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, lancedb.COMMAND_MIN)
-    data = {
-        "action": "deleted" if done.entries else "candidates",
-        "deleted": [item.as_dict() for item in done.entries],
-        "candidates": [item.as_dict() for item in done.candidates],
-    }
-    if done.entries:
-        return data, [*(f"Forgotten: {_line(item)}" for item in done.entries), "To undo: memory-tui ltm undo."]
-    lines = [f"{item.score:.3f}  {_line(item.entry)}" for item in done.candidates]
+    entry = memories.named(text)
+    outcome = memories.forget([entry.id]) if entry else memories.forget_by_query(text, lancedb.COMMAND_MIN)
+    deleted = [item.as_dict() for item in outcome.entries]
+    candidates = [item.as_dict() for item in outcome.candidates]
+    data = {"action": "deleted" if deleted else "candidates", "deleted": deleted, "candidates": candidates}
+    if deleted:
+        return data, [*(f"Forgotten: {_line(item)}" for item in outcome.entries), "To undo: memory-tui ltm undo."]
+    lines = [f"{item.score:.3f}  {_line(item.entry)}" for item in outcome.candidates]
     return data, [f"Nothing is forgotten: {'name one of these by its id' if lines else 'no entry is near'}.", *lines]
 
 
-def _undo(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
-    done = opened.undo()
-    lines = [f"Undone, {done.kind}: {_line(item)}" for item in done.entries]
-    return {"undone": done.kind, "entries": [item.as_dict() for item in done.entries]}, lines
+def _undo(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    undone = memories.undo()
+    lines = [f"Undone, {undone.kind}: {_line(entry)}" for entry in undone.entries]
+    return {"undone": undone.kind, "entries": [entry.as_dict() for entry in undone.entries]}, lines
 
 
-def _approve_memories(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
-    opened.approve("ltm approve")
-    label = opened.label
+def _approve_memories(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    memories.approve("ltm approve")
+    label = memories.label
     return {"approved": label}, [f"memory-tui may write the memories in {label}.", "To withdraw: ltm revoke."]
 
 
-def _revoke_memories(opened: lancedb.Memories, _args: argparse.Namespace) -> Answer:
-    hosts = [approval.host for approval in opened.approvals.revoke(lancedb.WRITES)]
+def _revoke_memories(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    hosts = [approval.host for approval in memories.approvals.revoke(lancedb.WRITES)]
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 

@@ -41,10 +41,12 @@ def tools(*, shared: bool = False) -> dict[str, dict[str, Any]]:
     """Return each tool by its name as it is listed, with its schemas; with `shared` a search takes a scope."""
     tools: list[dict[str, Any]] = json.loads(PATH.with_name("tools.json").read_text("utf-8"))
     for tool in tools:
-        for key, name in [(key, tool[key]) for key in ("inputSchema", "outputSchema") if key in tool]:
-            more = name.replace("Search", "Shared").replace("GetAnswer", "SharedAnswer") if shared else name
-            members = recorded()[name]["properties"] | recorded()[more]["properties"]
-            tool[key] = {**recorded()[name], "properties": members}
+        for key in tool.keys() & {"inputSchema", "outputSchema"}:
+            # The file has the name of the schema; what a shared index adds stands in one of its own.
+            schema = recorded()[tool[key]]
+            added = tool[key].replace("Search", "Shared").replace("GetAnswer", "SharedAnswer")
+            more = recorded()[added]["properties"] if shared else {}
+            tool[key] = {**schema, "properties": schema["properties"] | more}
     return {tool["name"]: tool for tool in tools}
 
 

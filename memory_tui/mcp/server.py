@@ -69,7 +69,7 @@ class Handlers(Struct):
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
     def interface(self) -> wire.ServerInterface:
-        """What this server can be asked."""
+        """Return what this server can be asked."""
         methods = {"tools/list": self.list_tools, "tools/call": self.call_tool}
         methods |= {name: functools.partial(self.call_private, name) for name in PRIVATE}
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
@@ -78,20 +78,21 @@ class Handlers(Struct):
         return wire.ServerInterface(info, rule, methods)
 
     def offered(self) -> list[dict[str, Any]]:
-        """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
+        """Return the tools to list: those that write where that is allowed, those of entries where there are any."""
         options = self.host.options
         hidden = () if options.entries else (RECALL, STORE, FORGET)
         tools = [tool for name, tool in schemas.tools(shared=options.shared).items() if name not in hidden]
         return [tool for tool in tools if options.allow_write or tool["annotations"]["readOnlyHint"]]
 
     def list_tools(self, params: Mapping[str, Any], _caller: wire.Caller) -> dict[str, Any]:
-        """The list of tools."""
+        """Answer with the list of tools."""
         wire.only_page(params)
         return {"tools": self.offered()}
 
     def call_tool(self, params: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
-        name, args = wire.text(params, "name"), wire.members(params, "arguments")
+        name = wire.text(params, "name")
+        args = wire.members(params, "arguments")
         names = [tool["name"] for tool in self.offered()]
         if name not in names:
             raise wire.Refusal(wire.INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": names})
@@ -106,25 +107,27 @@ class Handlers(Struct):
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
 
     def _answer(self, name: str, args: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
-        """Run a tool; of what reads the notes and takes too long, what their words find is asked for.
+        """Run a tool; one that reads the notes and takes too long is run again for what their words find.
 
         What writes is not tried a second time.
         """
-        steps, seconds = itertools.count(), _patience(caller.meta)
+        reads_notes = name in (SEARCH, GET)
+        steps = itertools.count()
+        seconds = _patience(caller.meta)
         run = functools.partial(self.host.answer, name, args)
         answer = self._within(seconds, run, caller, steps)
-        if answer is None and name in (SEARCH, GET):
+        if answer is None and reads_notes:
             answer = self._within(LAST_SECONDS, functools.partial(run, late=True), caller, steps)
         if answer is not None:
             meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
             return {**_result(answer), **meta}
-        if name in (SEARCH, GET):
+        if reads_notes:
             from memory_tui.mcp import tools
 
-            late = IndexUnavailable(f"No answer within {seconds + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
-            return _result(tools.failed(name, args, late, timed_out=True))
-        before = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
-        return _failed(f"No answer within {seconds:g} seconds. {before}")
+            error = IndexUnavailable(f"No answer within {seconds + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
+            return _result(tools.failed(name, args, error, timed_out=True))
+        step = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
+        return _failed(f"No answer within {seconds:g} seconds. {step}")
 
     def call_private(self, name: str, params: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
@@ -138,27 +141,29 @@ class Handlers(Struct):
 
         Meanwhile a client that asked for progress is told what goes on, numbered by `steps`. Raises what `run` raises.
         """
-        stop, end = Stop(caller.stop), time.monotonic() + seconds
+        stop = Stop(caller.stop)
+        end = time.monotonic() + seconds
         future = self.pool.submit(self._limited, run, replace(caller, stop=stop))
         while True:
-            left = end - time.monotonic()
+            wait_seconds = max(0.0, end - time.monotonic())
             if caller.report is not None:
                 caller.report(next(steps), self.host.news or "searching")
-                left = min(left, _NEWS_SECONDS)
-            if wait([future], max(0.0, left)).done:
+                wait_seconds = min(wait_seconds, _NEWS_SECONDS)
+            if wait([future], wait_seconds).done:
                 return future.result()
             if time.monotonic() >= end:
                 stop.set()
                 return None
 
     def _limited(self, run: Callable[[wire.Caller], Answer], caller: wire.Caller) -> Answer:
+        """Run a question once few enough others run; one that was stopped meanwhile is not. Raises Cancelled."""
         with self.limit:
             caller.stop.check()
             return run(caller)
 
 
 def _patience(meta: Mapping[str, Any]) -> float:
-    """How long this question may take: as the host says, at most as long as any."""
+    """Return how long this question may take: as the host says, at most as long as any."""
     seconds = meta.get(PATIENCE)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return PATIENCE_SECONDS
@@ -166,19 +171,17 @@ def _patience(meta: Mapping[str, Any]) -> float:
 
 
 def _result(answer: Answer) -> dict[str, Any]:
-    """An answer as one text, and the same as data, as the protocol wants it."""
+    """Return an answer as one text, and the same as data, as the protocol wants it."""
     if isinstance(answer, dict):
         text, data = json.dumps(answer, ensure_ascii=False), answer
     else:
         text, data = jsstring.well_formed(answer.text), dict(answer.details)
-    return {
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": data,
-        "isError": data.get("status") == "error",
-    }
+    is_error = data.get("status") == "error"
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data, "isError": is_error}
 
 
 def _failed(message: str) -> dict[str, Any]:
+    """Return an error that the agent can read."""
     return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
 
 
@@ -341,15 +344,18 @@ class ServedMemory:
             return tools.failed(tool, args, error)
 
     def _rules(self, memory: Engine, caller: wire.Caller) -> AnswerRules:
+        """Return how to answer: as the request says, else as the command line does, else as it is configured."""
         from memory_tui.mcp.tools import AnswerRules
 
-        options, plan, session = self.options, memory.plan, caller.meta.get(SESSION_KEY)
-        most = options.max_injected_chars
-        return AnswerRules(
-            options.citations or prompt.mode_of(plan.config.value("memory.citations")),
-            (session if isinstance(session, str) else "") or options.session_key,
-            plan.settings.whole("recall.maxInjectedChars") if most is None else most,
-        )
+        options = self.options
+        citations = options.citations or prompt.mode_of(memory.plan.config.value("memory.citations"))
+        session_key = caller.meta.get(SESSION_KEY)
+        if not session_key or not isinstance(session_key, str):
+            session_key = options.session_key
+        max_chars = options.max_injected_chars
+        if max_chars is None:
+            max_chars = memory.plan.settings.whole("recall.maxInjectedChars")
+        return AnswerRules(citations, session_key, max_chars)
 
     def private(self, method: str, args: Mapping[str, Any], caller: wire.Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
@@ -362,8 +368,10 @@ class ServedMemory:
         """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
         from memory_tui.recalls import recall_log
 
-        target = self.options.log
-        if not (memory.plan.settings.on("recall.log") if target is None else target):
+        is_wanted = self.options.log
+        if is_wanted is None:
+            is_wanted = memory.plan.settings.on("recall.log")
+        if not is_wanted:
             return
         try:
             recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)
@@ -371,10 +379,10 @@ class ServedMemory:
             complain(error)
 
 
-_UNLOGGED = "The recall log cannot be written: {0.strerror}: {0.filename}."
-
-
 def complain(error: MemoryTuiError | OSError) -> None:
     """Say on stderr, which clients keep as the log of the server, what went wrong."""
-    words = f"{error} {error.next_step}" if isinstance(error, MemoryTuiError) else _UNLOGGED.format(error)
-    sys.stderr.write(f"memory-tui: {one_line(words)}\n")
+    if isinstance(error, MemoryTuiError):
+        sentence = f"{error} {error.next_step}"
+    else:
+        sentence = f"The recall log cannot be written: {error.strerror}: {error.filename}."
+    sys.stderr.write(f"memory-tui: {one_line(sentence)}\n")

@@ -15,6 +15,7 @@ from memory_tui import jsstring
 from memory_tui.backends import lancedb
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import TUNE_KEYS
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
@@ -45,6 +46,8 @@ _UNDER_WAY_SECONDS = 0.25
 _PAUSE_SECONDS = 0.05
 _KNOBS = {"maxResults": "query.maxResults", "minScore": "query.minScore", "maxCharacters": "query.maxCharacters"}
 """What an agent may ask for, with the knob that it turns."""
+AGENT = "the agent"
+"""The origin of settings that an agent gave with its question."""
 Ranking: TypeAlias = tuple[Trace, Evidence]
 
 
@@ -62,14 +65,14 @@ class TracedAnswer(Struct, frozen=True):
     answer: dict[str, Any]
     trace: Trace | None
     delivered: tuple[Excerpt, ...] = ()
-    """What went out of `trace` after every cut."""
+    """The passages of `trace` that went out after every cut."""
 
 
 def memory_search(
     memory: Engine,
     args: Mapping[str, Any],
-    manner: AnswerRules | None = None,
-    cancel: Stop | None = None,
+    rules: AnswerRules | None = None,
+    stop: Stop | None = None,
     *,
     by_words: bool = False,
 ) -> TracedAnswer:
@@ -80,62 +83,57 @@ def memory_search(
     request = arguments(prompt.SEARCH, args, shared=memory.scopes.configured)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required.", "Say what to look for.")
-    manner, cancel = manner or AnswerRules(), cancel or Stop()
+    rules = rules or AnswerRules()
+    stop = stop or Stop()
+    query = request["query"]
     corpus = request.get("corpus", "all")
     source = "" if corpus == "all" else corpus
     try:
         memory.plan.require_enabled()
-        if (refusal := memory.backend.refusal(manner.session_key)) is not None:
-            return TracedAnswer(_of_qmd(refusal, request, manner), None)
+        if refusal := memory.backend.refusal(rules.session_key):
+            return TracedAnswer(_qmd_answer(refusal, request, rules), None)
         memory, standing = memory.of_scope(request.get("scope", ""))
         _require(memory, source)
         knobs = {knob: request[name] for name, knob in _KNOBS.items() if name in request}
-        settings = memory.plan.settings.update(knobs, "the agent")
-        most = settings.whole("query.maxResults")
-        if not by_words and (of_qmd := memory.backend.ask(request["query"], most, source, cancel)) is not None:
-            return TracedAnswer(_of_qmd(of_qmd, request, manner), None)
-        rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
-        trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
+        settings = memory.plan.settings.update(knobs, AGENT)
+        max_results = settings.whole("query.maxResults")
+        by_qmd = None if by_words else memory.backend.ask(query, max_results, source, stop)
+        if by_qmd is not None:
+            return TracedAnswer(_qmd_answer(by_qmd, request, rules), None)
+        rank = partial(memory.search.ranked, query, settings, stop, source)
+        trace, evidence = rank(by_words=True) if by_words else _ranked_when_indexed(memory, rank, stop)
         is_sent = request.get("nearest", False) or not trace.keeps_back
-        parts = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters")) if is_sent else ()
+        passages = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters")) if is_sent else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    reply = _ranked_answer(trace, parts, memory.plan.provider, manner)
+    answer = _ranked_answer(trace, passages, memory.plan.provider, rules)
     if standing is None:
-        _say_what_is_lost(reply, memory.index.root_watch.lost())
+        _add_lost_roots(answer, memory.index.root_watch.lost())
     else:
-        reply |= {"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()}
-    if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
-        reply["backend"] = "builtin"
-        reason = one_line(f"{failed.reason} {failed.next_step}".strip())
-        since = {"since": failed.since, "retryAt": failed.retry_at}
-        reply["fallback"] = {"from": "qmd", "to": "builtin", "reason": reason, **since}
-    return TracedAnswer(reply, trace, parts[: len(reply["results"])])
+        answer |= {"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()}
+    if memory.backend.is_qmd and (failure := memory.backend.fallback()):
+        answer["backend"] = "builtin"
+        reason = one_line(f"{failure.reason} {failure.next_step}".strip())
+        since = {"since": failure.since, "retryAt": failure.retry_at}
+        answer["fallback"] = {"from": "qmd", "to": "builtin", "reason": reason, **since}
+    # What the bound of characters left out of the results was not delivered.
+    return TracedAnswer(answer, trace, passages[: len(answer["results"])])
 
 
-def _of_qmd(reply: QmdAnswer, request: dict[str, Any], manner: AnswerRules) -> dict[str, Any]:
+def _qmd_answer(reply: QmdAnswer, request: dict[str, Any], rules: AnswerRules) -> dict[str, Any]:
     """Return what an agent is told of QMD's answer."""
-    results = [
-        {
-            **_place(hit.path, hit.start_line, hit.end_line),
-            "score": hit.score,
-            "rank": hit.rank,
-            "snippet": visible(hit.snippet),
-            "source": hit.source,
-        }
-        for hit in reply.hits
+    results = []
+    for hit in reply.hits:
         # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
-        if hit.score >= request.get("minScore", 0.0)
-    ]
-    answer: dict[str, Any] = {
-        "about": UNTRUSTED,
-        "results": results,
-        **dict.fromkeys(("backend", "provider", "model"), "qmd"),
-        "citations": manner.citations,
-    }
-    _cite_and_clamp(answer, manner)
+        if hit.score >= request.get("minScore", 0.0):
+            scores = {"score": hit.score, "rank": hit.rank}
+            lines = _lines(hit.path, hit.start_line, hit.end_line)
+            results.append({**lines, **scores, "snippet": visible(hit.snippet), "source": hit.source})
+    answer: dict[str, Any] = {"about": UNTRUSTED, "results": results}
+    answer |= {"backend": "qmd", "provider": "qmd", "model": "qmd", "citations": rules.citations}
+    _cite_and_clamp(answer, rules)
     if reply.behind:
         answer["stale"] = True
     if reply.claims:
@@ -144,44 +142,46 @@ def _of_qmd(reply: QmdAnswer, request: dict[str, Any], manner: AnswerRules) -> d
 
 
 def _require(memory: Engine, source: str) -> None:
+    """Raise IndexUnavailable where `source`, if one is named, is no part of this memory."""
     if source and source not in memory.plan.roots.sources:
-        what = "The transcripts of sessions are" if source == "sessions" else "The notes are"
-        raise IndexUnavailable(
-            f"{what} not part of this memory.",
-            "Leave corpus out, or add the source to sources in the configuration"
-            + (" and set experimental.sessionMemory." if source == "sessions" else "."),
-        )
+        name, more = "notes", ""
+        if source == "sessions":
+            name, more = "transcripts of sessions", " and set experimental.sessionMemory"
+        step = f"Leave corpus out, or add the source to sources in the configuration{more}."
+        raise IndexUnavailable(f"The {name} are not part of this memory.", step)
 
 
-def _waited(memory: Engine, rank: Callable[[], Ranking], cancel: Stop) -> Ranking:
+def _ranked_when_indexed(memory: Engine, rank: Callable[[], Ranking], stop: Stop) -> Ranking:
     """Return the ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
-    _wait(memory, _UNDER_WAY_SECONDS, cancel)
-    if (ranking := _indexed(rank)) is not None:
+    _wait(memory, _UNDER_WAY_SECONDS, stop)
+    if ranking := _indexed(rank):
         return ranking
     memory.index.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
-        _wait(memory, end - time.monotonic(), cancel)
-        # The first index may be made by another process, whose end cannot be waited for.
-        if not memory.index.written_elsewhere or (ranking := _indexed(rank)) is not None:
+        _wait(memory, end - time.monotonic(), stop)
+        if not memory.index.written_elsewhere:
             break
+        # The first index is made by another process, whose end cannot be waited for.
+        if ranking := _indexed(rank):
+            return ranking
         time.sleep(_PAUSE_SECONDS)
-    return ranking or rank()
+    return rank()
 
 
 def _indexed(rank: Callable[[], Ranking]) -> Ranking | None:
     """Return the ranking, None while nothing is indexed."""
     try:
-        ranking = rank()
+        trace, evidence = rank()
     except IndexUnavailable:
         return None
-    return None if (empty := ranking[0].empty) and empty.kind == "empty_index" else ranking
+    return None if trace.empty and trace.empty.kind == "empty_index" else (trace, evidence)
 
 
-def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
+def _wait(memory: Engine, seconds: float, stop: Stop) -> None:
     """Wait until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
-        cancel.check()
+        stop.check()
         if memory.index.writer.wait_idle(_PAUSE_SECONDS):
             return
 
@@ -189,53 +189,48 @@ def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def _ranked_answer(trace: Trace, parts: Sequence[Excerpt], provider: str, manner: AnswerRules) -> dict[str, Any]:
-    """Return what an agent is told of a ranking, of which it gets `parts`; `provider` is the one that was asked for."""
-    reply: dict[str, Any] = {
-        "about": UNTRUSTED,
-        "results": [_row(part) for part in parts],
-        "provider": trace.provider,
-        "citations": manner.citations,
-        "mode": _MODES[trace.mode],
-    }
+def _ranked_answer(trace: Trace, passages: Sequence[Excerpt], provider: str, rules: AnswerRules) -> dict[str, Any]:
+    """Return what an agent is told of a ranking, of which it gets `passages`; `provider` is the one that was chosen."""
+    reply: dict[str, Any] = {"about": UNTRUSTED, "results": [*map(_row, passages)], "provider": trace.provider}
+    reply |= {"citations": rules.citations, "mode": _MODES[trace.mode]}
     if trace.provider != "none":
         reply["model"] = trace.model
-    if (instead := _instead(trace, provider)) is not None:
-        reply["fallback"] = instead
+    if fallback := _fallback(trace, provider):
+        reply["fallback"] = fallback
     if trace.level is not None and trace.recalled:
         level = {"level": trace.level.level, "held": trace.level.signals.share}
-        nearest = {} if parts else {"nearest": len(trace.recalled)}
+        nearest = {} if passages else {"nearest": len(trace.recalled)}
         reply["answerLevel"] = {**level, "sentence": one_line(trace.level.sentence), **nearest}
     if trace.empty is not None:
         sentence, step = map(one_line, why_empty(trace.empty, trace.profile))
         reply["empty"] = {"reason": trace.empty.kind, "sentence": sentence, "nextStep": step}
-        reply["nearestMisses"] = [
-            {
-                **_place(lost.chunk.path, lost.chunk.start_line, lost.last_line),
-                "score": lost.score,
-                "reason": one_line(as_notice(lost.verdict).message),
-            }
-            for lost in trace.lost[:NEAREST_MISSES]
-        ]
-    _cite_and_clamp(reply, manner)
-    if (waiting := wording.notes_lacking(trace, "memory_get", by_itself=True)) is not None:
-        reply["stale"], (reply["warning"], reply["action"]) = True, waiting
+        reply["nearestMisses"] = []
+        for miss in trace.lost[:NEAREST_MISSES]:
+            lines = _lines(miss.chunk.path, miss.chunk.start_line, miss.last_line)
+            reason = one_line(as_notice(miss.verdict).message)
+            reply["nearestMisses"].append({**lines, "score": miss.score, "reason": reason})
+    _cite_and_clamp(reply, rules)
+    if lacking := wording.notes_lacking(trace, "memory_get", by_itself=True):
+        warning, action = lacking
+        reply |= {"stale": True, "warning": warning, "action": action}
     # What OpenClaw would have answered helps a person, not an agent; what is said of hits needs hits.
-    spared = "" if reply["results"] else "found_by_meaning_alone"
-    if notices := [row for row in trace.notices if not row.not_copied and row.kind != spared]:
+    left_out = "" if reply["results"] else "found_by_meaning_alone"
+    if notices := [notice for notice in trace.notices if not notice.not_copied and notice.kind != left_out]:
         reply["notices"] = [one_line(notice.sentence) for notice in notices]
     return reply
 
 
-def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:
-    """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
-    instead = trace.who.instead if trace.who else None
-    if instead is not None:
-        members = ("from", "to", "reason", "model", "since", "retryAt")
-        told = {name: instead[name] for name in members if instead[name] not in (None, "")}
-        return told | {"reason": one_line(instead["reason"])}
-    lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
-    return {"from": provider, "reason": one_line(lost.sentence)} if lost else None
+def _fallback(trace: Trace, provider: str) -> dict[str, Any] | None:
+    """Return what answered instead of `provider`, or why it did not answer this question alone; None where it did."""
+    fallback = trace.who.instead if trace.who else None
+    if fallback is not None:
+        names = ("from", "to", "reason", "model", "since", "retryAt")
+        members = {name: fallback[name] for name in names if fallback[name] not in (None, "")}
+        return members | {"reason": one_line(fallback["reason"])}
+    for notice in trace.notices:
+        if notice.code in ("provider", "model_mismatch"):
+            return {"from": provider, "reason": one_line(notice.sentence)}
+    return None
 
 
 _MODES: dict[Mode, str] = {
@@ -247,39 +242,34 @@ _MODES: dict[Mode, str] = {
 
 
 def visible(text: str) -> str:
-    """`text` of a note for an agent: tabs and line ends stay, what hides, steers or commands is made visible."""
-    return "\t".join(safe(part, keep_newlines=True) for part in instructions.marked(text).split("\t"))
+    """Return `text` of a note for an agent: tabs and line ends stay, what hides, steers or commands is made visible."""
+    return "\t".join(safe(cell, keep_newlines=True) for cell in instructions.marked(text).split("\t"))
 
 
-def _place(path: str, first: int, last: int) -> dict[str, Any]:
-    """Return how each row begins: the lines that it is of."""
+def _lines(path: str, first: int, last: int) -> dict[str, Any]:
+    """Return how each row of an answer begins: the lines that it is of."""
     return {"path": path, "startLine": first, "endLine": last}
 
 
-def _row(part: Excerpt) -> dict[str, Any]:
-    """Return the lines and the text of a part with the scores of its hit."""
-    hit = part.hit
-    row: dict[str, Any] = {
-        **_place(hit.chunk.path, part.first, part.last),
-        "score": hit.score,
-        "vectorScore": hit.vector,
-        "textScore": hit.text,
-        "snippet": visible(part.text),
-        "source": hit.chunk.source,
-    }
-    if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
-        row |= {"copies": len(also), "alsoIn": also}
+def _row(passage: Excerpt) -> dict[str, Any]:
+    """Return the lines and the text of a passage with the scores of its hit."""
+    hit = passage.hit
+    row = _lines(hit.chunk.path, passage.first, passage.last)
+    row |= {"score": hit.score, "vectorScore": hit.vector, "textScore": hit.text}
+    row |= {"snippet": visible(passage.text), "source": hit.chunk.source}
+    if other_notes := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
+        row |= {"copies": len(other_notes), "alsoIn": other_notes}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | overtaken(part.text, part.lines[0])
+    return row | overtaken(passage.text, passage.lines[0])
 
 
-def _cite_and_clamp(answer: dict[str, Any], manner: AnswerRules) -> None:
+def _cite_and_clamp(answer: dict[str, Any], rules: AnswerRules) -> None:
     """Name the source of each hit where that is wanted, and keep the bound on injected characters."""
-    if prompt.included(manner.citations, manner.session_key):
+    if prompt.included(rules.citations, rules.session_key):
         for row in answer["results"]:
             row["citation"] = prompt.citation(row["path"], row["startLine"], row["endLine"])
-    if clamped := clamp(answer["results"], manner.max_injected_chars):
+    if clamped := clamp(answer["results"], rules.max_injected_chars):
         answer["clamped"] = clamped
 
 
@@ -288,20 +278,22 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
 
     OpenClaw does this for QMD (`memory.qmd.limits.maxInjectedChars`). None when everything fits, or `most` is 0.
     """
+    if most == 0:
+        return None
     room = most
-    for at, hit in enumerate(results if most else ()):
+    for index, hit in enumerate(results):
         size = jsstring.utf16_len(hit["snippet"])
         if size > room:
             hit["snippet"] = jsstring.utf16_head(hit["snippet"], room)
-            count = at + bool(hit["snippet"])
-            dropped = len(results) - count
-            del results[count:]
-            return {"maxInjectedChars": most, "cut": count - at, "dropped": dropped}
+            cut = 1 if hit["snippet"] else 0
+            dropped = len(results) - index - cut
+            del results[index + cut :]
+            return {"maxInjectedChars": most, "cut": cut, "dropped": dropped}
         room -= size
     return None
 
 
-def _say_what_is_lost(answer: dict[str, Any], roots: Iterable[RootState]) -> None:
+def _add_lost_roots(answer: dict[str, Any], roots: Iterable[RootState]) -> None:
     """Name the `roots` whose notes cannot be read: hits from there are what the index keeps of them."""
     for root in roots:
         detail = one_line(root.detail)
@@ -317,40 +309,37 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429")
 
 
 def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
-    """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
+    """Return what an agent is told when there was no search: that the memory was not asked, why, and what to do."""
     reason = one_line(error.message) or "memory search unavailable"
-    warning, action = "Memory search is unavailable. Tell the user that the memory was not searched.", error.next_step
+    warning = "Memory search is unavailable. Tell the user that the memory was not searched."
+    action = error.next_step
     if isinstance(error, ProviderError):
         warning = "Memory search is unavailable: the embedding provider failed."
         action = action or "Check the configuration of the embedding provider, then ask again."
         if _QUOTA.search(reason.lower()):
             warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
             action = "Top up or switch the embedding provider, then ask again."
-    answer: dict[str, Any] = {
-        "results": [],
-        "disabled": True,
-        "unavailable": True,
-        "error": reason,
-        "warning": warning,
-        "action": one_line(action) or "Run memory-tui status.",
-    }
-    return {**answer, "timedOut": True} if timed_out else answer
+    answer: dict[str, Any] = {"results": [], "disabled": True, "unavailable": True, "error": reason}
+    answer |= {"warning": warning, "action": one_line(action) or "Run memory-tui status."}
+    return answer | {"timedOut": True} if timed_out else answer
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
 def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
+    """Return lines of a note, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
     request = arguments(prompt.GET, args)
     path, first, last = named_lines(jsstring.trim(request["path"]))
-    start, lines = request.get("from") or 0, request.get("lines") or 0
+    start = request.get("from")
+    lines = request.get("lines")
     if first is not None and not start:
-        # A citation says them all.
-        start, lines = max(1, first), lines or max(1, (last or first) - first + 1)
+        # A citation names its first line, and the last one where there are several.
+        start = max(1, first)
+        lines = lines or max(1, (last or first) - first + 1)
     if not path:
         raise QueryError("path required.", "Name a note, for instance MEMORY.md.")
     try:
@@ -363,16 +352,12 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
         return refused(path, error)
-    answer: dict[str, Any] = {
-        **({"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()} if standing else {"about": UNTRUSTED}),
-        "status": "ok",
-        "path": note.path,
-        "text": visible(note.text.removesuffix("\n")),
-        "from": note.start,
-        "lines": note.lines,
-        "totalLines": note.total_lines,
-        **overtaken(note.text, note.start),
-    }
+    answer: dict[str, Any] = {"about": UNTRUSTED}
+    if standing:
+        answer = {"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()}
+    answer |= {"status": "ok", "path": note.path, "text": visible(note.text.removesuffix("\n"))}
+    answer |= {"from": note.start, "lines": note.lines, "totalLines": note.total_lines}
+    answer |= overtaken(note.text, note.start)
     remarks = []
     if note.cut_line is not None:
         remarks.append(f"Line {note.cut_line} is longer than what is read at once, and was cut.")
@@ -394,17 +379,13 @@ def failed(tool: str, args: Mapping[str, Any], error: MemoryTuiError, *, timed_o
 
 
 def refused(path: str, error: MemoryTuiError) -> dict[str, Any]:
-    """What an agent is told when a note cannot be read."""
-    code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
-    return {
-        "status": "error",
-        "path": one_line(path, 200),
-        "text": "",
-        **({} if isinstance(error, PathRefused) else {"disabled": True}),
-        "error": one_line(error.message, 500),
-        "code": code,
-        "action": one_line(error.next_step),
-    }
+    """Return what an agent is told when a note cannot be read."""
+    answer: dict[str, Any] = {"status": "error", "path": one_line(path, 200), "text": ""}
+    code = "MEMORY_PATH_NOT_ALLOWED"
+    if not isinstance(error, PathRefused):
+        answer["disabled"] = True
+        code = error.code.upper()
+    return answer | {"error": one_line(error.message, 500), "code": code, "action": one_line(error.next_step)}
 
 
 # --- correcting ------------------------------------------------------------------------------------------------------
@@ -421,18 +402,14 @@ def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         raise QueryError("supersedes names no single line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
     curator = memory.notes.curator
     spot = curator.plan.said(curator.plan.spot(path, line))
-    was = spot.texts()[0]
-    if is_overtaken(was):
-        raise QueryError(f"{spot.path}:{spot.first} is overtaken already.", "Correct the line that overtakes it.")
-    done = curator.apply(curator.plan.supersede(request["text"], spot))
-    return {
-        "status": "ok",
-        "path": done.change.files[0].path,
-        "overtaken": f"{spot.path}:{spot.first}",
-        "was": visible(was),
-        "change": done.entry.id,
-        "undo": f"memory-tui undo {done.entry.id}",
-    }
+    place = f"{spot.path}:{spot.first}"
+    old_line, *_ = spot.texts()
+    if is_overtaken(old_line):
+        raise QueryError(f"{place} is overtaken already.", "Correct the line that overtakes it.")
+    applied = curator.apply(curator.plan.supersede(request["text"], spot))
+    number = applied.entry.id
+    answer = {"status": "ok", "path": applied.change.files[0].path, "overtaken": place, "was": visible(old_line)}
+    return answer | {"change": number, "undo": f"memory-tui undo {number}"}
 
 
 # --- calls of hosts --------------------------------------------------------------------------------
@@ -442,7 +419,10 @@ TOO_LATE = "This answer came too late and was not delivered."
 
 
 class Call(Struct, frozen=True):
-    """One call of a tool: how it is answered, what takes the line for the log; `late` wants what can be had at once."""
+    """One call of a tool: how it is answered, and what writes its recall down, if that is wanted.
+
+    A `late` call wants what can be had at once. `at` is in epoch seconds, `began` on a clock that only measures.
+    """
 
     tool: str
     args: Mapping[str, Any]
@@ -455,7 +435,8 @@ class Call(Struct, frozen=True):
 
     def entry(self, memory: Engine, query: str, outcome: str) -> RecallEntry:
         """Return what is logged of the call, which ends now."""
-        ms, agent = (time.perf_counter() - self.began) * 1000, memory.plan.agent.id
+        ms = (time.perf_counter() - self.began) * 1000
+        agent = memory.plan.agent.id
         return RecallEntry(self.tool, query, self.at, self.caller.client, agent, outcome=outcome, ms=ms)
 
 
@@ -474,8 +455,8 @@ def answer(memory: Engine, call: Call) -> dict[str, Any] | lancedb.ToolAnswer:
 
 def _search(memory: Engine, call: Call) -> dict[str, Any]:
     """Answer memory_search, and log what was delivered; with `late` words alone are searched."""
-    rules, cancel = call.rules, call.caller.stop
-    traced = memory_search(memory, call.args, rules, cancel, by_words=call.late)
+    stop = call.caller.stop
+    traced = memory_search(memory, call.args, call.rules, stop, by_words=call.late)
     answer = traced.answer
     if call.late and traced.trace is not None:
         reason = "The whole search took too long; only words were looked for."
@@ -486,16 +467,16 @@ def _search(memory: Engine, call: Call) -> dict[str, Any]:
     entry = replace(
         call.entry(memory, str(call.args.get("query")), outcome),
         corpus=str(call.args.get("corpus") or ""),
-        most_characters=rules.max_injected_chars,
+        most_characters=call.rules.max_injected_chars,
         by_words=call.late,
         backend=answer.get("backend", ""),
     )
     # Whoever asked has been given another answer when this one comes too late.
-    too_late = cancel.is_set()
+    too_late = stop.is_set()
     if traced.trace is not None:
         is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
-        parts = () if too_late else traced.delivered
-        entry = rerun.with_trace(entry, traced.trace, parts, is_cut=is_cut)
+        passages = () if too_late else traced.delivered
+        entry = _with_trace(entry, traced.trace, passages, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not too_late:
         entry = _with_hits_of_qmd(entry, answer)
     call.log(replace(entry, outcome=TOO_LATE, level="") if too_late else entry)
@@ -503,8 +484,10 @@ def _search(memory: Engine, call: Call) -> dict[str, Any]:
 
 
 def _get(memory: Engine, call: Call) -> dict[str, Any]:
+    """Answer memory_get, and log which lines were delivered, or why none was."""
     answer = memory_get(memory, call.args)
-    first, last, outcome = 0, 0, answer.get("error", "There is no such note.")
+    first, last = 0, 0
+    outcome = answer.get("error", "There is no such note.")
     if answer["status"] == "ok":
         first, last = answer["from"], answer["from"] + answer["lines"] - 1
         outcome = f"lines {first} to {last}"
@@ -532,15 +515,46 @@ def _entry_tool(memory: Engine, call: Call) -> lancedb.ToolAnswer:
     return answer
 
 
+def _with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *, is_cut: bool = False) -> RecallEntry:
+    """Return `entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, the hits.
+
+    The passages `delivered` went out, the last of them shortened where it `is_cut`.
+    """
+    values = trace.settings.values
+    return replace(
+        entry,
+        settings={key: values[key].value for key in TUNE_KEYS},
+        requested={key: values[key].value for key in TUNE_KEYS if values[key].origin == AGENT},
+        provider=trace.provider,
+        model=trace.model,
+        mode=trace.mode,
+        generation=trace.generation,
+        index=trace.uuid,
+        now=trace.now,
+        ranked=len(trace.recalled),
+        hits=tuple(_logged_hit(passage, cut=is_cut and passage is delivered[-1]) for passage in delivered),
+        level=rerun.level_of(trace),
+    )
+
+
+def _logged_hit(passage: Excerpt, *, cut: bool) -> LoggedHit:
+    """Return a passage that went out as the log has it."""
+    hit = passage.hit
+    chunk = hit.chunk
+    scores = (hit.score, hit.vector, hit.text)
+    rank = getattr(hit.verdict, "place", 0)
+    return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, cut, rank, *passage.lines)
+
+
 def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:
     """Return `entry` with the hits that went out, by QMD's ranks and scores; of its index nothing would last."""
-    clamped = answer.get("clamped")
-    last = len(answer["results"]) if clamped and clamped["cut"] else 0
-    hits = tuple(
-        replace(hit_of(row), cut=place == last, rank=row.get("rank", place))
-        for place, row in enumerate(answer["results"], 1)
-    )
-    ranked = len(hits) + (clamped["dropped"] if clamped else 0)
+    clamped = answer.get("clamped", {"cut": 0, "dropped": 0})
+    results = answer["results"]
+    # Only the last one that went out can be shortened.
+    shortened = len(results) if clamped["cut"] else 0
+    places = enumerate(results, 1)
+    hits = tuple(replace(hit_of(row), cut=at == shortened, rank=row.get("rank", at)) for at, row in places)
+    ranked = len(hits) + clamped["dropped"]
     outcome = "" if hits else next(iter(answer.get("notices", ())), "QMD found nothing.")
     return replace(entry, provider="qmd", model="qmd", hits=hits, ranked=ranked, outcome=outcome)
 
@@ -557,40 +571,39 @@ _OF_STATUS = (
 """Members of the status that are told as they are."""
 
 
-def plugin_answer(method: str, memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+def plugin_answer(method: str, memory: Engine, args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """Answer one of the private methods. Raises QueryError for wrong parameters, Cancelled."""
-    match method.rpartition("/")[2]:
+    match method.removeprefix("memory-tui/"):
         case "search":
-            return _plugin_search(memory, args, cancel)
+            return _plugin_search(memory, args, stop)
         case "entries":
             return _plugin_entries(memory, args)
         case _:
             return _plugin_status(memory)
 
 
-def _plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+def _plugin_search(memory: Engine, args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """Answer {query, maxResults?, minScore?, sources?, lexicalOnly?, sessionKey?}; `lexicalOnly` waits for no provider.
 
     Raises QueryError and Cancelled; a memory that cannot be asked is an answer with `disabled`.
     """
     sources = args.get("sources")
-    query = {name: args.get(name) for name in ("query", "maxResults", "minScore")}
+    request = {name: args.get(name) for name in ("query", "maxResults", "minScore")}
     if isinstance(sources, list) and len(sources) == 1:
-        query["corpus"] = sources[0]
+        request["corpus"] = sources[0]
     key = args.get("sessionKey")
-    manner = AnswerRules(session_key=key if isinstance(key, str) else "")
+    rules = AnswerRules(session_key=key if isinstance(key, str) else "")
     by_words = args.get("lexicalOnly") is True
-    answer = memory_search(memory, query, manner, cancel, by_words=by_words).answer
+    answer = memory_search(memory, request, rules, stop, by_words=by_words).answer
     entries = tuple(_entries(memory))
     for hit in answer["results"]:
-        first, last = hit["startLine"], hit["endLine"]
-        of_entry = (
-            notes
-            for path, chunk, notes in entries
-            if path == hit["path"] and chunk.start_line <= first and last <= chunk.end_line
-        )
         hit["snippet"] = without_markers(hit["snippet"])
-        hit |= markers(next(of_entry, Annotations()))
+        for path, chunk, metadata in entries:
+            if path == hit["path"] and chunk.start_line <= hit["startLine"] and hit["endLine"] <= chunk.end_line:
+                hit |= markers(metadata)
+                break
+        else:
+            hit |= markers(Annotations())
         hit["observedAt"] = _observed(memory, hit["path"]) if hit["source"] == "memory" else 0
     return answer
 
@@ -601,52 +614,44 @@ def _plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     if member not in ("triggers", "project"):
         raise QueryError("with is triggers or project.", "Say which entries are meant.")
     most = min(limit, _MOST_ENTRIES) if isinstance(limit, int) and limit > 0 else _MOST_ENTRIES
-    fitting = [entry for entry in _entries(memory) if getattr(entry[2], member)]
-    return {
-        "entries": [
-            {
-                **_place(path, chunk.start_line, chunk.end_line),
-                "score": 0.0,
-                "snippet": visible(jsstring.utf16_head(chunk.text, _SNIPPET_UNITS)),
-                "source": "memory",
-                **markers(notes),
-                "observedAt": _observed(memory, path),
-            }
-            for path, chunk, notes in fitting[:most]
-        ]
-    }
+    rows = []
+    for path, chunk, metadata in _entries(memory):
+        if getattr(metadata, member):
+            snippet = visible(jsstring.utf16_head(chunk.text, _SNIPPET_UNITS))
+            row = {**_lines(path, chunk.start_line, chunk.end_line), "score": 0.0, "snippet": snippet}
+            rows.append({**row, "source": "memory", **markers(metadata), "observedAt": _observed(memory, path)})
+    return {"entries": rows[:most]}
 
 
 def _plugin_status(memory: Engine) -> dict[str, Any]:
     """Tell the state of the index in the names of OpenClaw's status."""
-    now = memory.status()
-    told = plain(now)
-    by_meaning = now.provider != "none"
-    state: dict[str, Any] = {
-        **{name: told[name] for name in _OF_STATUS},
-        "dirty": bool(now.freshness.stale),
-        "vector": {"enabled": now.vector.enabled, "available": by_meaning, "semanticAvailable": by_meaning},
-        "custom": {"profile": now.profile, "agentId": now.agent_id},
-    }
-    if now.vector.dims:
-        state["vector"]["dims"] = now.vector.dims
-    if now.fallback:
-        state["fallback"] = {name: now.fallback[name] for name in ("from", "reason")}
+    status = memory.status()
+    data = plain(status)
+    by_meaning = status.provider != "none"
+    state: dict[str, Any] = {name: data[name] for name in _OF_STATUS} | {"dirty": bool(status.freshness.stale)}
+    state["vector"] = {"enabled": status.vector.enabled, "available": by_meaning, "semanticAvailable": by_meaning}
+    state["custom"] = {"profile": status.profile, "agentId": status.agent_id}
+    if status.vector.dims:
+        state["vector"]["dims"] = status.vector.dims
+    if status.fallback:
+        state["fallback"] = {name: status.fallback[name] for name in ("from", "reason")}
     return state
 
 
 def _entries(memory: Engine) -> Iterator[tuple[str, Chunk, Annotations]]:
-    """The annotated entries of the curated notes, without their markers; a note that is not there has none."""
+    """Yield path, entry and annotations of the curated notes' annotated entries, whose text is without the markers."""
     for path in _BY_ENTRIES:
         try:
             text = roots.document(memory.plan.roots, path).text
         except MemoryTuiError:
             continue
-        yield from ((path, chunk, notes) for chunk, notes in chunk_note(text, path) if notes != Annotations())
+        for chunk, metadata in chunk_note(text, path):
+            if metadata != Annotations():
+                yield path, chunk, metadata
 
 
 def _observed(memory: Engine, path: str) -> int:
-    """When the note was last changed, in milliseconds; 0 where nobody can tell."""
+    """Return when the note was last changed, in milliseconds; 0 where nobody can tell."""
     try:
         return roots.locate(memory.plan.roots, path).mtime_ns // 1_000_000
     except MemoryTuiError:

@@ -70,8 +70,10 @@ def read_line(line: bytes) -> Request | None:
 
 def _request(value: dict[str, Any]) -> Request | None:
     """Return `value` as a message; None for an answer. Raises Refusal."""
-    number, method, params = value.get("id"), value.get("method"), value.get("params")
-    request_id = number if isinstance(number, str | int) and not isinstance(number, bool) else None
+    method = value.get("method")
+    params = value.get("params")
+    id = value.get("id")
+    request_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     if value.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
         raise Refusal(INVALID_REQUEST, _NO_MESSAGE, id=request_id)
     if method is None and ("result" in value or "error" in value):
@@ -88,18 +90,19 @@ def _well_formed(value: object) -> object:
 
     No recursion, so that no depth is too much.
     """
+    # In a list of one, so that a value that is a text itself can be replaced too.
     holder: list[Any] = [value]
     todo: list[Any] = [holder]
     while todo:
-        inside = todo.pop()
-        members = list(inside.items()) if isinstance(inside, dict) else list(enumerate(inside))
+        container = todo.pop()
+        members = list(container.items()) if isinstance(container, dict) else list(enumerate(container))
         for key, member in members:
             if isinstance(member, str) and key not in _ECHOED:
-                inside[key] = jsstring.well_formed(member)
+                container[key] = jsstring.well_formed(member)
             elif isinstance(member, dict | list):
                 todo.append(member)
-            if isinstance(key, str) and (name := jsstring.well_formed(key)) != key:
-                inside[name] = inside.pop(key)
+            if isinstance(key, str) and (well_formed_key := jsstring.well_formed(key)) != key:
+                container[well_formed_key] = container.pop(key)
     return holder[0]
 
 
@@ -111,11 +114,13 @@ class Pipes:
 
     def __init__(self) -> None:
         self._input = _claimed(0, "rb", lambda: os.open(os.devnull, os.O_RDONLY))
-        self._output = _claimed(1, "wb", _beside)
+        self._output = _claimed(1, "wb", _stderr)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
-        self.ended, self.unread = threading.Event(), threading.Event()
-        """Whether there is nothing more to hear; whether nobody reads what is sent."""
+        self.ended = threading.Event()
+        """Set when there is nothing more to hear."""
+        self.unread = threading.Event()
+        """Set when nobody reads what is sent."""
 
     def start(self, hear: Callable[[bytes], None]) -> None:
         """Call `hear`, on a thread of its own, for each line."""
@@ -152,16 +157,17 @@ class Pipes:
                 return
 
 
-def _claimed(number: int, mode: str, beside: Callable[[], int]) -> BinaryIO:
-    """A private copy of a standard stream, whose own number then leads to what `beside` opens."""
+def _claimed(number: int, mode: str, substitute: Callable[[], int]) -> BinaryIO:
+    """Return a private copy of a standard stream, whose own number then leads to what `substitute` opens."""
     copy = os.dup(number)
-    other = beside()
-    os.dup2(other, number)
-    os.close(other)
+    opened = substitute()
+    os.dup2(opened, number)
+    os.close(opened)
     return cast("BinaryIO", os.fdopen(copy, mode, closefd=False))
 
 
-def _beside() -> int:
+def _stderr() -> int:
+    """Open standard error once more, or nothing where there is none."""
     try:
         return os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
     except (OSError, ValueError):
@@ -205,7 +211,7 @@ class ServerInterface(Struct, frozen=True):
     methods: Mapping[str, Method]
 
     def described(self) -> dict[str, Any]:
-        """Capabilities and instructions."""
+        """Return capabilities and instructions, which each handshake tells."""
         return {"capabilities": {"tools": {"listChanged": False}}, "instructions": self.instructions}
 
 
@@ -213,7 +219,7 @@ class ServerInterface(Struct, frozen=True):
 
 
 def text(params: Mapping[str, Any], name: str) -> str:
-    """A member that has to be text. Raises Refusal."""
+    """Return a member that has to be text. Raises Refusal."""
     value = params.get(name)
     if not isinstance(value, str):
         raise Refusal(INVALID_PARAMS, f"Invalid parameters: {name} is text.")
@@ -221,7 +227,7 @@ def text(params: Mapping[str, Any], name: str) -> str:
 
 
 def members(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A member that is an object or not there. Raises Refusal."""
+    """Return a member that is an object; an empty one where it is not there. Raises Refusal."""
     value = params.get(name)
     if value is None:
         return {}
@@ -238,7 +244,7 @@ def only_page(params: Mapping[str, Any]) -> None:
 
 
 def _program(info: Mapping[str, Any]) -> str:
-    """Name and version of a program. Raises Refusal."""
+    """Return name and version of a program. Raises Refusal."""
     return f"{text(info, 'name')} {text(info, 'version')}"[:100]
 
 
@@ -296,11 +302,12 @@ class Connection(Struct):
         self.answered(request.method)
 
     def _reply(self, id: Id | None, answer: dict[str, Any] | Refusal) -> None:
-        member = {"result": answer}
+        """Send the result of a request, or the error that refuses it."""
+        outcome = {"result": answer}
         if isinstance(answer, Refusal):
             data = {} if answer.data is None else {"data": answer.data}
-            member = {"error": {"code": answer.code, "message": answer.message, **data}}
-        self.send({"jsonrpc": "2.0", "id": id, **member})
+            outcome = {"error": {"code": answer.code, "message": answer.message, **data}}
+        self.send({"jsonrpc": "2.0", "id": id, **outcome})
 
     def _run(self, request: Request, id: Id, method: Method, caller: Caller) -> None:
         """Answer a request; one that was cancelled gets no answer."""
@@ -336,11 +343,8 @@ class Connection(Struct):
             return Caller(self._client, meta, Stop(), report)
         if request.method == "initialize":
             version = request.params.get("protocolVersion")
-            raise Refusal(
-                UNSUPPORTED_VERSION,
-                f"This connection speaks {STATELESS}, which has no handshake.",
-                {"supported": [STATELESS], **({"requested": version} if isinstance(version, str) else {})},
-            )
+            data = {"supported": [STATELESS], **({"requested": version} if isinstance(version, str) else {})}
+            raise Refusal(UNSUPPORTED_VERSION, f"This connection speaks {STATELESS}, which has no handshake.", data)
         if missing := [key for key in (_VERSION, _CAPABILITIES) if key not in meta]:
             raise Refusal(INVALID_PARAMS, f"Invalid parameters: _meta lacks {', '.join(missing)}.")
         if (version := text(meta, _VERSION)) != STATELESS:
@@ -353,6 +357,7 @@ class Connection(Struct):
         return Caller(_program(client) if client else "", meta, Stop(), report)
 
     def _reporting(self, meta: Mapping[str, Any]) -> Callable[[int, str], None] | None:
+        """Return what tells the client of progress; None where it did not ask for that. Raises Refusal."""
         token = meta.get("progressToken")
         if token is None:
             return None
@@ -366,7 +371,7 @@ class Connection(Struct):
         return report
 
     def _at_once(self, request: Request) -> dict[str, Any] | None:
-        """The result of what needs no work, None for the rest. Raises Refusal."""
+        """Return the result of what needs no work, None for the rest. Raises Refusal."""
         if self._stateless:
             if request.method != "server/discover":
                 return None
@@ -386,6 +391,7 @@ class Connection(Struct):
         return {"protocolVersion": self._version, "serverInfo": dict(self.interface.info), **self.interface.described()}
 
     def _method(self, name: str) -> Method:
+        """Return the method called `name`. Raises Refusal where there is none."""
         method = self.interface.methods.get(name)
         if method is None:
             raise Refusal(METHOD_NOT_FOUND, "Method not found.", name)

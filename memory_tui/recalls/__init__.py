@@ -1,1 +1,1 @@
-"""Recalls that happened. There is the log of what agents asked, the lines people recalled, and reruns."""
+"""What agents asked of the memory: the log of it, their turns as transcripts tell them, and questions asked again."""

@@ -46,61 +46,70 @@ class AgentProgram(Struct, frozen=True):
 
 
 def rows(plan: plans.Plan) -> tuple[AgentProgram, ...]:
-    """Every agent program; a connected one has a row for each connection. Raises ConfigError, IndexUnavailable."""
+    """Return every agent program, once for each connection, or once without. Raises ConfigError, IndexUnavailable."""
     every = connection.every()
-    reply: list[AgentProgram] = []
+    programs: list[AgentProgram] = []
     for name in HOSTS:
-        mine = [done for done in every if done.host == name]
-        reply += [_row(host(name), done, plan) for done in mine] or [_row(host(name), None, plan)]
-    return tuple(reply)
+        links: list[connection.HostConnection | None] = [link for link in every if link.host == name]
+        programs += [_row(host(name), link, plan) for link in links or [None]]
+    return tuple(programs)
 
 
 def wiring_of(plan: plans.Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
-    """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
+    """Return what `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
-    query = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
-    words = tuple(wiring.words_of(query)) if row.name != "openclaw" else openclaw.arguments(changes["profile"])
-    return wiring.Wiring(scope, project, wiring.command(), words, changes["profile"], log)
+    profile = changes["profile"]
+    if row.name == "openclaw":
+        arguments = openclaw.arguments(profile)
+    else:
+        options = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
+        arguments = tuple(wiring.words_of(options))
+    return wiring.Wiring(scope, project, wiring.command(), arguments, profile, log)
 
 
-def _row(row: Host, made: connection.HostConnection | None, plan: plans.Plan) -> AgentProgram:
-    """Return how a host stands to this memory: as it was `made` to, or as it would be."""
+def _row(row: Host, link: connection.HostConnection | None, plan: plans.Plan) -> AgentProgram:
+    """Return how a host stands to this memory by its connection; without a `link`, whether it can be connected."""
     lost: tuple[str, ...] = ()
-    profile, difference, memory, problem = "", "", "", ""
+    profile = difference = memory = problem = ""
     try:
-        if made is None:
+        if link is None:
             row.edits(wiring_of(plan, row, "user", plan.workspace, log=False))
         else:
-            lost, theirs = tuple(connection.wired(made)), plans.choose(_options(made))
-            memory = "" if theirs.workspace.resolve() == plan.workspace.resolve() else str(theirs.workspace)
-            profile, difference = theirs.settings.word("profile"), _difference(theirs.settings, plan.settings)
+            lost = tuple(connection.wired(link))
+            server_plan = plans.choose(_options(link))
+            if server_plan.workspace.resolve() != plan.workspace.resolve():
+                memory = str(server_plan.workspace)
+            profile = server_plan.settings.word("profile")
+            difference = _difference(server_plan.settings, plan.settings)
     except MemoryTuiError as error:
         problem = f"{error.message} {error.next_step}".rstrip()
     _, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
-    return AgentProgram(row, made, profile, difference, memory, lost=lost, failed=failed, problem=problem)
+    return AgentProgram(row, link, profile, difference, memory, lost=lost, failed=failed, problem=problem)
 
 
 def newest(row: Host, workspace: Path) -> tuple[recall_log.RecallEntry | None, recall_log.RecallEntry | None]:
-    """The newest query of an agent program in the log of `workspace`, and the newest that got no ranking at all.
+    """Return the newest query of an agent program in the log of `workspace`, and the newest that got no ranking at all.
 
-    Raises IndexUnavailable when the log cannot be read.
+    None stands for no such query. Raises IndexUnavailable when the log cannot be read.
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
-    mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.client)]
-    return next(iter(mine), None), next((entry for entry in mine if entry.reply == "failed"), None)
+    queries = [entry for entry in log.entries if entry.tool == SEARCH and entry.client.startswith(row.client)]
+    failed = [entry for entry in queries if entry.reply == "failed"]
+    return queries[-1] if queries else None, failed[-1] if failed else None
 
 
-def workspace_of(made: connection.HostConnection) -> Path:
-    """The workspace that a connection's server serves. Raises MemoryTuiError."""
-    return plans.choose(_options(made)).workspace
+def workspace_of(link: connection.HostConnection) -> Path:
+    """Return the workspace that a connection's server serves. Raises MemoryTuiError."""
+    return plans.choose(_options(link)).workspace
 
 
-def _options(made: connection.HostConnection) -> plans.Options:
-    """The options of a connection's server."""
-    words = list(made.start.words)
-    if made.host == "openclaw":
+def _options(link: connection.HostConnection) -> plans.Options:
+    """Return the options of a connection's server."""
+    words = list(link.start.words)
+    if link.host == "openclaw" and "--profile" in words:
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
-        words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
+        at = words.index("--profile")
+        del words[at : at + 2]
     return wiring.options_of(words)
 
 

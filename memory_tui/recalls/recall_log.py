@@ -32,7 +32,7 @@ from memory_tui.secrets.finder import MASK, masked, redact
 
 
 def log_path(workspace: Path, kind: str) -> Path:
-    """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
+    """Return where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
     folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
     return folder / f"{private_name(workspace)}.jsonl"
 
@@ -50,7 +50,7 @@ def clear_log(path: Path) -> bool:
 
 
 def _locked(path: Path) -> locks.WriterLock:
-    """The lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
+    """Return the lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
     try:
         return locks.wait_for(path)
     except IndexBusy:
@@ -103,16 +103,20 @@ class LoggedHit(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[int, int]:
-        """The first and the last line that went out."""
+        """Return the first and the last line that went out."""
         return (self.first_line, self.last_line) if self.first_line else (self.start_line, self.end_line)
 
 
 def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
-    """Return a hit as an answer tells it, or the lines that memory_get read."""
-    first, last, path = hit.get("startLine", hit.get("from")), hit.get("endLine"), hit.get("path")
-    first = first if isinstance(first, int) and first > 0 else 1
-    count = hit.get("lines")
-    last = last if isinstance(last, int) else first + (count if isinstance(count, int) else 1) - 1
+    """Return a hit as an answer tells it, or the lines that memory_get read; the log of a host may hold anything."""
+    path = hit.get("path")
+    first = hit.get("startLine", hit.get("from"))
+    if not isinstance(first, int) or first < 1:
+        first = 1
+    last = hit.get("endLine")
+    if not isinstance(last, int):
+        count = hit.get("lines")
+        last = first + count - 1 if isinstance(count, int) else first
     score = hit.get("score")
     score = float(score) if isinstance(score, int | float) else 0.0
     return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
@@ -160,19 +164,21 @@ class RecallEntry(Struct, frozen=True):
 
     @property
     def delivered(self) -> frozenset[str]:
-        """The paths of the notes of which the agent was given text."""
+        """Return the paths of the notes of which the agent was given text."""
         if self.tool == GET:
             return frozenset([self.query] if _LINES_READ.fullmatch(self.outcome) else ())
         return frozenset(hit.path for hit in self.hits if self.tool == SEARCH)
 
     @property
     def subject(self) -> Literal["notes", "memories", ""]:
-        """What was asked: the notes, the long-term memories, or nothing, because lines of a note were read."""
-        return "notes" if self.tool == SEARCH else "memories" if self.tool == RECALL else ""
+        """Return what was asked: the notes, the long-term memories, or nothing, because lines of a note were read."""
+        if self.tool == SEARCH:
+            return "notes"
+        return "memories" if self.tool == RECALL else ""
 
     @property
     def reply(self) -> Reply | Literal[""]:
-        """How well a question was answered; empty where lines of a note were read."""
+        """Return how well a question was answered; empty where lines of a note were read."""
         if self.tool == GET:
             return ""
         if self.level in BY_LEVEL:
@@ -181,23 +187,26 @@ class RecallEntry(Struct, frozen=True):
             return "no level"
         # Without a mode nothing was searched, but QMD and the long-term memories log none; hits that were ranked and
         # did not go out came too late.
-        searched = self.mode or self.backend or self.outcome == NONE_NEAR
-        return "not answered" if searched and not (self.ranked and self.outcome) else "failed"
+        was_searched = self.mode or self.backend or self.outcome == NONE_NEAR
+        was_late = self.ranked and self.outcome
+        return "not answered" if was_searched and not was_late else "failed"
 
     @property
     def best(self) -> str:
-        """The highest score that was delivered; empty without a hit, and where it would deny the level."""
-        telling = self.reply in ("found", IN_PART, "no level") and self.hits
-        return f"best score {max(hit.score for hit in self.hits):.2f}" if telling else ""
+        """Return the highest score that was delivered; empty without a hit, and where it would deny the level."""
+        if not self.hits or self.reply not in ("found", IN_PART, "no level"):
+            return ""
+        return f"best score {max(hit.score for hit in self.hits):.2f}"
 
     @property
     def got(self) -> str:
-        """What came back, in a few words; empty where the log says nothing of it."""
+        """Return what came back, in a few words; empty where the log says nothing of it."""
         if not self.hits:
             return self.outcome
         if self.tool != SEARCH:
             return plural(len(self.hits), "memory")
-        return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
+        of_backend = {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
+        return f"{plural(len(self.hits), 'hit')}{of_backend}"
 
 
 _FEWEST, _FEWEST_SECONDS = 20, 14 * 86_400.0
@@ -211,36 +220,41 @@ class Log(Struct, frozen=True):
     unread: int
 
     def find(self, name: str) -> RecallEntry | None:
-        """The entry whose id starts with `name`, the newest where several do; `last` is the newest search."""
-        fitting = [e for e in self.entries if (e.tool == SEARCH if name == "last" else e.id.startswith(name.lower()))]
-        return fitting[-1] if fitting and name else None
+        """Return the entry whose id starts with `name`, the newest where several do; `last` is the newest search."""
+        if name == "last":
+            fitting = [entry for entry in self.entries if entry.tool == SEARCH]
+        else:
+            fitting = [entry for entry in self.entries if name and entry.id.startswith(name.lower())]
+        return fitting[-1] if fitting else None
 
     @property
     def since(self) -> float:
-        """From when on it tells which notes nobody needs (epoch seconds); 0 while it has too few recalls for that."""
-        first, last = (self.entries[0].at, self.entries[-1].at) if len(self.entries) >= _FEWEST else (0.0, 0.0)
+        """Return from when on it tells which notes nobody needs (epoch seconds); 0 while it has too few recalls."""
+        if len(self.entries) < _FEWEST:
+            return 0.0
+        first, last = self.entries[0].at, self.entries[-1].at
         return first if last - first >= _FEWEST_SECONDS else 0.0
 
     @property
     def delivered(self) -> Counter[str]:
-        """How often each note was given to an agent, those that were."""
+        """Return how often each note was given to an agent, of those that were."""
         return Counter(path for entry in self.entries for path in entry.delivered)
 
     @property
     def replies(self) -> Mapping[Reply, int]:
-        """How many questions were answered how well, those that occur, the best first."""
+        """Return how many questions were answered how well, of what occurs, the best first."""
         counted = Counter(entry.reply for entry in self.entries)
         return {reply: counted[reply] for reply in REPLIES if counted[reply]}
 
     @property
     def tally(self) -> str:
-        """How many questions were answered how well, such as `20 found, 2 not answered`; empty for no question."""
+        """Return how many questions were answered how well, such as `20 found, 2 not answered`; empty for none."""
         words: Mapping[str, str] = {"no level": "under a ranking that does not say whether notes answer"}
         return ", ".join(f"{times:,} {words.get(reply, reply)}" for reply, times in self.replies.items())
 
 
 def recall_log_path(workspace: Path) -> Path:
-    """Where the log of a workspace is; two names of one folder share it."""
+    """Return where the log of a workspace is; two names of one folder share it."""
     return log_path(workspace, "recalls")
 
 
@@ -256,13 +270,14 @@ def append_recall(path: Path, entry: RecallEntry) -> RecallEntry:
         durable.append_line(path, json.dumps(msgspec.to_builtins(stored)).encode() + b"\n", flush=False)
         if path.stat().st_size > MOST_BYTES:
             data = path.read_bytes()
-            # A reader sees the whole or the newer half.
-            durable.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
+            # A reader sees the whole or the newer half, which begins with a whole line.
+            _, _, newer_half = data[-(len(data) // 2) :].partition(b"\n")
+            durable.replace_file(path, newer_half)
     return stored
 
 
 def read(path: Path) -> Log:
-    """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
+    """Return the log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
     try:
         state = path.stat()
         return _read(path, state.st_mtime_ns, state.st_size)
@@ -274,8 +289,9 @@ def read(path: Path) -> Log:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int, _size: int) -> Log:
-    """Return what a log of this time and size holds."""
-    entries, unread = [], 0
+    """Return what a log holds; time and size are there so that one that has changed is read again."""
+    entries = []
+    unread = 0
     for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
         try:
             entries.append(msgspec.convert(json.loads(line), RecallEntry))
