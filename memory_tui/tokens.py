@@ -181,6 +181,12 @@ def is_listed(word: str) -> bool:
     return any(word in stop_words(name) for name in _STOP_LANGUAGES)
 
 
+@functools.lru_cache(maxsize=8_000)
+def only_asks(word: str) -> bool:
+    """Return whether `word` of a question asks how things are now or compare: lines are not compared by it."""
+    return re.fullmatch(f"{either('now')}|{either('compares')}", word, re.IGNORECASE) is not None
+
+
 def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool]:
     """Whether a word is left out of a question, of whose words `count_of` tells how many of the `chunks` hold each."""
     language, english = language_of(dict.fromkeys(count_of, 1)), _own_function_words()

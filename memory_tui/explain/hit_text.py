@@ -16,7 +16,7 @@ from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
+from memory_tui.search.trace import Candidate, ChunkRef, SecondPart, Trace, overtaken_words
 from memory_tui.sentences import as_notice
 from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 
@@ -99,22 +99,20 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
 
     Of the second stage, what words and letters give is text, and what meaning gives is vector.
     """
-    factor, second = candidate.age_factor * candidate.first_share, candidate.second
-    measures = second.measures if second is not None else ()
-    weight, points, lost = (second.weight, second.points, second.lost) if second is not None else (0.0, 0.0, 0.0)
-    meaning = sum(measure.points for measure in measures if "meaning" in measure.name) * weight
+    factor = candidate.age_factor * candidate.first_share
+    second = candidate.second or SecondPart(weight=0.0, score=0.0, points=0.0)
+    meaning = sum(measure.points for measure in second.measures if "meaning" in measure.name) * second.weight
     parts = (
         (VECTOR, "vector", candidate.vector_points * factor + meaning),
-        (TEXT, "text", candidate.text_points * factor + points - meaning - lost),
+        (TEXT, "text", candidate.text_points * factor + second.points - meaning - second.lost),
         (ADDED, "added", candidate.age_points + candidate.date_points),
-        (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + lost),
+        (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + second.lost),
     )
     totals = accumulate(max(0.0, points) for _, _, points in parts)
-    ends = [0, *(min(width, round(total / scale * width)) for total in totals)]
-    drawn = [
-        (glyph * (end - start), name) for (glyph, name, _), (start, end) in zip(parts, pairwise(ends), strict=True)
-    ]
-    return [*drawn, (" " * (width - ends[-1]), "")]
+    bounds = pairwise([0, *(min(width, round(total / scale * width)) for total in totals)])
+    drawn = [(sign * (end - start), name) for (sign, name, _), (start, end) in zip(parts, bounds, strict=True)]
+    room = width - sum(len(text) for text, _ in drawn)
+    return [*drawn, (" " * room, "")]
 
 
 LOOKED_AT = 4_000

@@ -197,8 +197,9 @@ _PLACE = "id", "path", "start_line", "end_line"
 
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
-    plan, table, by_words = value.plan, value.candidates, value.pool("text_rank")
-    places = ({name: getattr(value.chunks[at], name) for name in _PLACE} for at in by_words)
+    plan, table, chunks = value.plan, value.candidates, value.chunks
+    by_words, by_meaning = value.pool("text_rank"), value.pool("vector_rank")
+    places = ({name: getattr(chunks[at], name) for name in _PLACE} for at in by_words)
     ranked = zip(places, table["bm25"][by_words].tolist(), strict=True)
     return {
         **{camel(name): plain(getattr(value, name)) for name in _PLAIN},
@@ -213,10 +214,8 @@ def trace(value: Trace) -> dict[str, Any]:
         "ftsQuery": plan.fts_query or None,
         "candidates": value.candidate_limit,
         "keywordRank": [{**row, "rank": None if math.isnan(bm25) else bm25} for row, bm25 in ranked],
-        "keyword": [{"id": value.chunks[at].id, "textScore": float(table["text"][at])} for at in by_words],
-        "vector": [
-            {"id": value.chunks[at].id, "score": float(table["vector"][at])} for at in value.pool("vector_rank")
-        ],
+        "keyword": [{"id": chunks[at].id, "textScore": float(table["text"][at])} for at in by_words],
+        "vector": [{"id": chunks[at].id, "score": float(table["vector"][at])} for at in by_meaning],
         "recalled": [candidate(hit, value.profile) for hit in value.recalled],
         "lost": [candidate(loser, value.profile) for loser in value.lost],
         "empty": _empty(value),

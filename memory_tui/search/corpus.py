@@ -63,8 +63,9 @@ class Files(Struct, frozen=True):
     def written(self, file: int) -> int:
         """Return the first day of a file's date, or when the file was changed, in nanoseconds."""
         dated = self.dates[file]
-        days = span(dated)[0].toordinal() - _EPOCH if dated else 0
-        return days * int(DAY_SECONDS) * 10**9 if dated else int(self.mtimes_ns[file])
+        if not dated:
+            return int(self.mtimes_ns[file])
+        return (span(dated)[0].toordinal() - _EPOCH) * int(DAY_SECONDS) * 10**9
 
 
 @lru_cache(100_000)
@@ -88,23 +89,22 @@ class Ages(Struct, frozen=True):
     of_transcripts: Basis = "mtime"
     unit_ns: int = 1
 
-    def basis(self, file: int) -> Basis:
-        """Return what a file is aged by."""
+    def date(self, file: int) -> NoteDate:
+        """Return what a file is aged by, and its day where that is one."""
         if self.files.sources[file] == transcripts.SOURCE:
-            return self.of_transcripts
-        return self.rule(self.files.paths[file], self.files.dates[file]).basis
+            return NoteDate(None, self.of_transcripts)
+        return self.rule(self.files.paths[file], self.files.dates[file])
 
     def days(self, files: Integers) -> Floats:
         """Return the age of each of `files` in days, NaN for evergreen ones."""
-        offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
-        begins = offset.total_seconds() / DAY_SECONDS if offset else 0.0
-        ages, (paths, sources, dates) = [], (self.files.paths, self.files.sources, self.files.dates)
-        for file in files.tolist():
-            of_transcript = sources[file] == transcripts.SOURCE
-            date = NoteDate(None, self.of_transcripts) if of_transcript else self.rule(paths[file], dates[file])
+        # None without a zone: days begin in UTC.
+        offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset()
+        zone_days = offset.total_seconds() / DAY_SECONDS if offset else 0.0
+        ages = []
+        for date, file in zip(map(self.date, files.tolist()), files.tolist(), strict=True):
             if date.day is not None:
                 seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
-                ages.append((self.now - seconds) / DAY_SECONDS + begins)
+                ages.append((self.now - seconds) / DAY_SECONDS + zone_days)
             elif date.basis == "mtime":
                 changed = int(self.files.mtimes_ns[file]) // self.unit_ns / (1e9 / self.unit_ns)
                 ages.append((self.now - changed) / DAY_SECONDS)
@@ -157,8 +157,8 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         needed = np.asarray(rowids, np.int64)
         if not len(self):
             return np.full(len(needed), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.refs.rowids, needed), len(self) - 1)
-        return np.where(self.refs.rowids[at] == needed, at, -1)
+        rows = np.minimum(np.searchsorted(self.refs.rowids, needed), len(self) - 1)
+        return np.where(self.refs.rowids[rows] == needed, rows, -1)
 
     def once(self, key: str, make: Callable[[], Answer]) -> Answer:
         """Return what `make` makes, which is made once for all questions."""
@@ -171,8 +171,9 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return the rows whose passage stands in several places."""
         order = np.argsort(self.passages, kind="stable")
         numbers = self.passages[order]
-        again = (numbers[1:] == numbers[:-1]) & (numbers[1:] != 0)
-        return order[np.append(again, False) | np.append(False, again)] if len(order) else order
+        # Beside an equal number on either side; 0 is of no passage, as are the two ends.
+        before, after = np.append(0, numbers)[:-1], np.append(numbers, 0)[1:]
+        return np.asarray(order[(numbers != 0) & ((numbers == before) | (numbers == after))], np.int64)
 
     @cached_property
     def by_title(self) -> Mapping[str, Sequence[int]]:
@@ -180,10 +181,11 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         files, rows = np.unique(self.refs.file_of, return_index=True)
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file, row in zip(files.tolist(), rows.tolist(), strict=True):
-            path, name = self.files.paths[file], self.files.paths[file].rpartition("/")[2]
-            names = {self.files.titles[file], splitext(name)[0], name, path}
-            for name in filter(str.strip, set(map(letters_of, names))):
-                result[name].append(row)
+            path = self.files.paths[file]
+            name = path.rpartition("/")[2]
+            titles = {self.files.titles[file], splitext(name)[0], name, path}
+            for title in filter(str.strip, set(map(letters_of, titles))):
+                result[title].append(row)
         return result
 
     def windows(self, store: Store) -> tuple[Rows, Vectors]:
@@ -211,33 +213,33 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         with store.snapshot(), store.making_sense():
             identity, notes = store.identity(), store.query(_NOTES)
             ids, paths, sources, mtimes, dates, counts, shown, titles = zip(*notes, strict=True) if notes else ((),) * 8
-            dims, count = identity.dims if identity and vectors else 0, sum(counts)
-            if count > _MOST_CHUNKS or dims > MOST_DIMS:
+            dims = identity.dims if identity and vectors else 0
+            if sum(counts) > _MOST_CHUNKS or dims > MOST_DIMS:
                 raise ValueError("numbers that cannot be")
             # There are few sources: what a store reads is a string of its own for each note.
             files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates, shown, titles)
-            place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
-            matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
-            while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):
-                after = int(page.rowids[-1])
+            matrix = np.zeros((sum(counts) if last is None else 0, dims), np.float32)
+            pages = [ChunkPage.of((), 0)]
+            last_rowid = filled = 0
+            while len(page := store.page(last_rowid, _PAGE, vectors=vectors and last is None)):
+                last_rowid = int(page.rowids[-1])
                 if last is None:
-                    matrix[at : at + len(page)] = page.vectors
-                    at += len(page)
+                    matrix[filled : filled + len(page)] = page.vectors
+                    filled += len(page)
                 # Every page's would be all vectors a second time.
                 pages.append(replace(page, vectors=matrix[:0]))
-            pages.append(ChunkPage.of((), 0))
-            rowids, note_ids, embedded, pointing, lines, passages = (
+            rowids, note_ids, embedded, has_vector, lines, passages = (
                 np.concatenate([getattr(page, name) for page in pages], axis=-1)
                 for name in ("rowids", "notes", "embedded", "has_vector", "lines", "passages")
             )
-            chunk_ids = np.array([*(chunk_id for page in pages for chunk_id in page.chunk_ids)], object)
-            file_of = np.array([place[number] for number in note_ids.tolist()], np.int32)
+            chunk_ids = np.array([chunk_id for page in pages for chunk_id in page.chunk_ids], object)
+            file_by_id = {note_id: file for file, note_id in enumerate(ids)}
+            file_of = np.array([file_by_id[note_id] for note_id in note_ids.tolist()], np.int32)
             refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids, files.shown, files.sources)
             if last is not None:
-                matrix, pointing = _carried(store, last, rowids, embedded, pointing)
-            matrix = matrix[: len(refs)]
-            made = store.generation(), store.uuid(), identity, store.chunking()
-            return cls(*made, files, refs, embedded, pointing, matrix, passages)
+                matrix, has_vector = _carried(store, last, rowids, embedded, has_vector)
+            state = store.generation(), store.uuid(), identity, store.chunking()
+            return cls(*state, files, refs, embedded, has_vector, matrix[: len(refs)], passages)
 
     def refresh(self, store: Store) -> Corpus:
         """Return the corpus as it is now: this one if nothing changed, else another that reads new vectors alone.
@@ -245,26 +247,27 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         After a rebuild everything is read anew.
         """
         with store.snapshot():
-            same = store.uuid() == self.uuid
-            if same and store.generation() == self.generation:
+            is_same_index = store.uuid() == self.uuid
+            if is_same_index and store.generation() == self.generation:
                 return self
-            same = same and store.identity() == self.identity
-            return Corpus.load(store, vectors=self.is_whole, last=self if same and self.dims else None)
+            has_same_space = is_same_index and store.identity() == self.identity
+            return Corpus.load(store, vectors=self.is_whole, last=self if has_same_space and self.dims else None)
 
 
-def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, pointing: Flags) -> tuple[Vectors, Flags]:
+def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, has_vector: Flags) -> tuple[Vectors, Flags]:
     """Return the vectors of `rowids` and which of them can be compared: no vector of a rowid ever changes."""
-    before = last.rows_of(rowids)
-    carried = (before >= 0) & embedded & last.embedded[before] if len(last) else np.zeros(len(rowids), np.bool_)
-    matrix = np.zeros((len(rowids), last.dims), np.float32)
-    matrix[carried] = last.matrix[before[carried]]
+    last_rows = last.rows_of(rowids)
+    carried = embedded & (last_rows >= 0)
+    carried[carried] = last.embedded[last_rows[carried]]
     fresh = embedded & ~carried
-    pointing = pointing.copy()
+    matrix = np.zeros((len(rowids), last.dims), np.float32)
+    matrix[carried] = last.matrix[last_rows[carried]]
+    has_vector = has_vector.copy()
+    has_vector[carried] = last.has_vector[last_rows[carried]]
     if fresh.any():
         matrix[fresh] = store.vectors(rowids[fresh])
-        pointing[fresh] = matrix[fresh].any(axis=1)
-    pointing[carried] = last.has_vector[before[carried]]
-    return matrix, pointing
+        has_vector[fresh] = matrix[fresh].any(axis=1)
+    return matrix, has_vector
 
 
 _one_at_a_time = threading.Lock()
@@ -317,13 +320,17 @@ def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Rows:
     """Return each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
     if len(rows) > _MANY:
         return np.flatnonzero(np.bincount(rows))
-    ordered = np.sort(rows)
-    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]], np.int64)
+    return np.array(sorted({*rows.tolist()}), np.int64)
 
 
-def cosines(
-    store: Store, corpus: Corpus, query: Vectors, count: int, also: Rows | Sequence[int] = ()
-) -> tuple[Floats, NearestBy]:
+def places_in(keys: Rows, values: Rows) -> tuple[Rows, Rows]:
+    """Return where values stand among the rising `keys`, and which of `values` those are."""
+    places = np.searchsorted(keys, values, side="right") - 1
+    there = np.flatnonzero(keys[places] == values) if len(keys) else places[:0]
+    return places[there], there
+
+
+def cosines(store: Store, corpus: Corpus, query: Vectors, count: int, also: Sequence[int]) -> tuple[Floats, NearestBy]:
     """Return the cosine of each row with the unit vector `query`, and who told which are the nearest.
 
     It is 0 for a row without a vector, NaN for one that was not compared. Without vectors in memory those of the
@@ -331,14 +338,14 @@ def cosines(
     """
     if corpus.dims:
         return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0)).astype(np.float64), "numpy"
-    near = store.nearest(query, count) if store.finds_nearest() else None
+    rowids = store.nearest(query, count) if store.finds_nearest() else None
     rows = np.arange(len(corpus))
-    if near is not None:
-        known = corpus.rows_of(near)
-        rows = distinct(np.concatenate([known[known >= 0], np.asarray(also, np.int64)]))
+    if rowids is not None:
+        nearest = corpus.rows_of(rowids)
+        rows = distinct(np.concatenate([nearest[nearest >= 0], np.asarray(also, np.int64)]))
     scores = np.full(len(corpus), np.nan)
     scores[rows] = vectors_of(store, corpus, rows) @ query
-    return scores, "numpy" if near is None else "sqlite-vec"
+    return scores, "numpy" if rowids is None else "sqlite-vec"
 
 
 def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
@@ -349,15 +356,15 @@ def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
     # numpy adds rows in their order, and the numbers of one row by halves: so each vector is a column, beside that of
     # the query, because a column alone would be a row to it.
     columns = np.concatenate([vectors, query[None]]).T.copy()
-    squared, dot = (np.add.reduce(columns * by, axis=0).astype(np.float64) for by in (columns, query[:, None]))
+    squared = np.add.reduce(columns * columns, axis=0).astype(np.float64)
+    dots = np.add.reduce(columns * query[:, None], axis=0).astype(np.float64)[:-1]
     lengths = np.sqrt(squared[:-1]) * np.sqrt(squared[-1])
-    dot = dot[:-1]
-    distance = (1.0 - np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0)).astype(np.float32)
+    distance = (1.0 - np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)).astype(np.float32)
     return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
 
 
 def vectors_of(store: Store, corpus: Corpus, rows: Rows) -> Vectors:
-    """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
+    """Return a float32 array (rows, dims) of unit rows, zeros without a vector: from memory, else from the store."""
     if corpus.dims or corpus.identity is None:
         return corpus.matrix[np.asarray(rows, np.int64)]
     return store.vectors(corpus.refs.rowids[rows])

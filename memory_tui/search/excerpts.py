@@ -47,29 +47,36 @@ _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
 
 def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
     """Return the `length` characters of a line that hold most of `words`, from the first on when they are near."""
+    places = _matches(line, words) if len(line) > length else []
+    if not places:
+        return line[:length]
+    first, last = _densest(places, length)
     start = 0
-    if len(line) > length and (places := _matches(line, words)):
-        first, last = _densest(places, length)
-        if last > length:
-            start = max(0, min(first - (length - (last - first)) // 2, len(line) - length))
-        if start and _WITHIN_WORD.match(line, start - 1):
-            start = next((at + 1 for at in range(start, first) if line[at].isspace()), start)
+    if last > length:
+        # As much before the words as behind them.
+        start = max(0, min(first - (length - (last - first)) // 2, len(line) - length))
+    if start and _WITHIN_WORD.match(line, start - 1):
+        # It begins behind the next space before the words.
+        start = next((at + 1 for at in range(start, first) if line[at].isspace()), start)
     return line[start : start + length]
 
 
 def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
     """Return where the window of `length` begins and ends that holds most of the words in `places`."""
-    best, bounds, end, inside = -1.0, (0, 0), 0, Counter[str]()
-    for at, (start, first) in enumerate(places):
+    ends = [start + len(word) for start, word in places]
+    inside, best, bounds = Counter[str](), -1.0, (0, 0)
+    after = 0
+    for at, (start, word) in enumerate(places):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(places) and (end < at or places[end][0] + len(places[end][1]) <= start + length):
-            inside[places[end][1]] += 1
-            end += 1
+        while after < len(places) and (after < at or ends[after] <= start + length):
+            inside[places[after][1]] += 1
+            after += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(count > 0 for count in inside.values()) + 0.01 * (end - at)
+        value = sum(count > 0 for count in inside.values()) + 0.01 * (after - at)
         if value > best:
-            best, bounds = value, (start, places[end - 1][0] + len(places[end - 1][1]) if end > at else start)
-        inside[first] -= end > at
+            best, bounds = value, (start, ends[after - 1] if after > at else start)
+        if after > at:
+            inside[word] -= 1
     return bounds
 
 
@@ -115,16 +122,16 @@ class _Line(Struct, frozen=True):
 
 
 class _Core(Struct, frozen=True):
-    """Lines `first` to `last` (from 0) of the `lines` of a chunk: the one that decided, with where it leads."""
+    """Lines `first` to `last` (from 0) `of_chunk`: the one that decided, with where it leads."""
 
-    lines: Sequence[_Line]
+    of_chunk: Sequence[_Line]
     first: int
     last: int
 
     @property
-    def own(self) -> Sequence[_Line]:
-        """Return the lines themselves."""
-        return self.lines[self.first : self.last + 1]
+    def lines(self) -> Sequence[_Line]:
+        """Return those lines alone."""
+        return self.of_chunk[self.first : self.last + 1]
 
 
 def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
@@ -139,23 +146,24 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
             Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet.strip() == text.strip())
             for hit, text in zip(trace.recalled, texts, strict=True)
         )
-    left, result = characters or sum(len(text) + 1 for text in texts), list[Excerpt]()
+    budget = characters or sum(len(text) + 1 for text in texts)
     cores = [_core(hit, text, trace.plan.words) for hit, text in zip(trace.recalled, texts, strict=True)]
-    taken = {line for core in cores for line in core.own}
+    taken = {line for core in cores for line in core.lines}
     # The line that decided stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
-    share = left // (2 * len(cores) or 1)
-    reserved = sum(min(_cost(core.own), share) for core in cores)
+    share = budget // (2 * len(cores) or 1)
+    reserved = sum(min(_cost(core.lines), share) for core in cores)
+    result = []
     for hit, text, core in zip(trace.recalled, texts, cores, strict=True):
-        reserved -= min(_cost(core.own), share)
-        room = max(0, left - reserved - 1)
-        own = _grown(core, room + 1, taken)
-        taken.update(own)
+        reserved -= min(_cost(core.lines), share)
+        room = max(0, budget - reserved - 1)
+        lines = _grown(core, room + 1, taken)
+        taken.update(lines)
         # Only where there is no room for the core something is cut, and then the line that decided stands first.
-        lines = window(own[0].text, trace.plan.words, room), *(line.text for line in own[1:])
-        piece = "\n".join(lines)[:room].removesuffix("\r")
-        last = own[piece.count("\n")].number
-        result.append(Excerpt(hit, own[0].number, last, piece, piece.strip() == text.strip()))
-        left -= len(piece) + 1
+        written = window(lines[0].text, trace.plan.words, room), *(line.text for line in lines[1:])
+        passage = "\n".join(written)[:room].removesuffix("\r")
+        last = lines[passage.count("\n")].number
+        result.append(Excerpt(hit, lines[0].number, last, passage, is_whole=passage.strip() == text.strip()))
+        budget -= len(passage) + 1
     return tuple(result)
 
 
@@ -181,25 +189,29 @@ def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
 
     A line that leads to another comes with that one, unless nothing else is there; none is blank at either end.
     """
-    lines, first, last = core.lines, core.first, core.last
+    lines, first, last = core.of_chunk, core.first, core.last
 
     def fits(start: int, end: int) -> bool:
         added = (*lines[start:first], *lines[last + 1 : end + 1])
         return _cost(lines[start : end + 1]) <= room and taken.isdisjoint(added)
 
-    grown: tuple[int, ...] = ()
-    while grown != (grown := (first, last)):
-        if (below := _led_to(lines, last + 1)) < len(lines) and fits(first, below):
-            last = below
-        if first and fits(first - 1, last):
-            first -= 1
+    grows = True
+    while grows:
+        below = _led_to(lines, last + 1)
+        grows_down = below < len(lines) and fits(first, below)
+        last = below if grows_down else last
+        grows_up = first > 0 and fits(first - 1, last)
+        first = first - 1 if grows_up else first
+        grows = grows_down or grows_up
     while first < last and not lines[first].text.strip():
         first += 1
     return lines[first : last + 1]
 
 
-def _led_to(lines: Sequence[_Line], at: int) -> int:
-    """Return the first line from `at` on that says something itself; the number of lines where none does."""
-    while at < len(lines) and _LEADS.match(lines[at].text + "\n" + (lines[at + 1].text if at + 1 < len(lines) else "")):
-        at += 1
-    return at
+def _led_to(lines: Sequence[_Line], start: int) -> int:
+    """Return the first line from `start` on that says something itself; the number of lines where none does."""
+    for at in range(start, len(lines)):
+        below = lines[at + 1].text if at + 1 < len(lines) else ""
+        if not _LEADS.match(f"{lines[at].text}\n{below}"):
+            return at
+    return len(lines)

@@ -24,8 +24,8 @@ from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError
 from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
-from memory_tui.search.corpus import Corpus, distinct
-from memory_tui.search.question import ALIKE, NEWEST, ParsedQuery, asks, question_parts
+from memory_tui.search.corpus import Corpus, distinct, places_in
+from memory_tui.search.question import ParsedQuery, question_parts
 from memory_tui.search.trace import Correction, Flags, Floats, QueryPlan, Rows
 
 Join = Literal["AND", "OR", ""]
@@ -37,6 +37,10 @@ _MOST_COUNTED = 64
 _STEMMED: Form = "stemmed"
 TRIGRAM = 3
 """Characters without which trigrams find nothing."""
+ALIKE = 0.9
+"""What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
+NEWEST = 10
+"""How many of the newest that hold what is asked are candidates where it asks for now (now-images; 10 to 40 alike)."""
 
 
 class Postings(Struct, frozen=True):
@@ -72,14 +76,14 @@ class KeywordSearch(Struct, frozen=True):
 
 
 class Matcher(Struct, frozen=True):
-    """Looks for words in the chunks of `corpus`, or in those of them that `eligible` marks.
+    """Looks for words in those chunks of `corpus` that `eligible` marks.
 
     `cut` is how FTS5 cuts words. Where the way to `join` words is AND, our own way tells its words alone.
     """
 
     words: FullText
     corpus: Corpus
-    eligible: Flags | None
+    eligible: Flags
     cut: str
     join: Join = ""
 
@@ -87,27 +91,28 @@ class Matcher(Struct, frozen=True):
         """Return all words of `query` at once, each of them needed."""
         every = tokens.WORD.findall(query)
         unique = tuple(dict.fromkeys(every))[: tokens.MOST_WORDS]
-        inside = {word: None for word in unique if self._is_looked_through(word)}
-        as_written = not inside and len(every) <= _MOST_REPEATED
-        needed = every if as_written else [word for word in unique if word not in inside]
+        looked_through = dict.fromkeys(filter(self._is_looked_through, unique))
+        as_written = not looked_through and len(every) <= _MOST_REPEATED
+        needed = every if as_written else [word for word in unique if word not in looked_through]
         if not unique:
             return KeywordSide()
         result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if result is not None and not as_written:
-            result = self._repeated(result, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
-        for word in inside:
+            result = self._repeated(result, {word: count - 1 for word, count in Counter(every).items()})
+        for word in looked_through:
             result = _both(result, self.words.containing(word))
             if not len(result[0]):
                 break
         postings = self._postings(result or _NOTHING)
-        frequency = {}
+        frequency: dict[str, int] = {}
         if not len(postings.rows):
             # Only an answer without a match has to tell which word killed it.
             counted = unique[:_MOST_COUNTED]
-            frequency = {word: len(self.words.containing(word)) if word in inside else 0 for word in counted}
-            matched = [word for word in counted if word not in inside]
-            frequency |= zip(matched, self.words.frequency(matched, "plain"), strict=True)
-        expressions = *map(tokens.quoted, needed), *(f"text LIKE {tokens.quoted(f'%{word}%')}" for word in inside)
+            matched = [word for word in counted if word not in looked_through]
+            frequency.update(zip(matched, self.words.frequency(matched, "plain"), strict=True))
+            frequency |= {word: len(self.words.containing(word)) for word in counted if word in looked_through}
+        letters = (f"text LIKE {tokens.quoted(f'%{word}%')}" for word in looked_through)
+        expressions = *map(tokens.quoted, needed), *letters
         plan = QueryPlan(unique, (), " AND ".join(expressions), inside=self.cut != "unicode61")
         return KeywordSide(plan, postings, frequency)
 
@@ -127,36 +132,39 @@ class Matcher(Struct, frozen=True):
             frequency.update(zip(words, counts, strict=True))
             return counts
 
-        count(every := tokens.split(query.rest))
-        terms = tokens.terms(every, frequency, len(self.corpus))
-        searched = *terms.searched, *terms.common
+        words = tokens.split(query.rest)
+        count(words)
+        terms = tokens.terms(words, frequency, len(self.corpus))
+        meant = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
-        # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
-        spells = spells and self.cut == "unicode61" and not query.time_alone
-        if spells and (self.join != "AND" or not query.rest.isascii() or not all(count(searched))):
-            corrected = corrections(query.rest, searched, lambda word: count([word])[0], self._vocabulary)
-        chosen = _searched(terms.searched, corrected) if corrected else terms.searched
+        # FTS5 has to find words whole.
+        if spells and self.cut == "unicode61" and not query.time_alone:
+            # Where nothing is matched, only words that no chunk holds are told.
+            tells_all = self.join != "AND" or not query.rest.isascii()
+            if tells_all or not all(count(meant)):
+                corrected = corrections(query.rest, meant, lambda word: count([word])[0], self._vocabulary)
+        searched = _searched(terms.searched, corrected) if corrected else terms.searched
+        every = *searched, *terms.common
         # A word that was not counted would weigh as if no chunk held it.
-        count((*chosen, *tokens.syllable_pairs(query.text)))
-        dropped, matched, newest = terms.stops + terms.common, _NOTHING, _NOTHING[0]
-        if chosen and self.join != "AND":
-            matched = self._by_any(chosen, terms.common, frequency)
-            newest = self._newest_of_same((*chosen, *terms.common)) if query.for_now else newest
+        count((*searched, *tokens.syllable_pairs(query.text)))
+        matches = searched and self.join != "AND"
         plan = QueryPlan(
-            chosen,
-            dropped,
-            tokens.or_query(chosen),
-            query.time.spelled if query.time else "",
-            query.time_words,
+            searched,
+            dropped=terms.stops + terms.common,
+            fts_query=tokens.or_query(searched),
+            time=query.time.spelled if query.time else "",
+            time_words=query.time_words,
             common=tokens.left_out(terms.common, query.rest) if terms.common else (),
             counted=terms.common,
             corrections=corrected,
-            parts=question_parts(query.parts, (*chosen, *terms.common), corrected) if len(query.parts) > 1 else (),
+            parts=question_parts(query.parts, every, corrected) if len(query.parts) > 1 else (),
             time_alone=query.time_alone,
             for_now=query.for_now,
             value=query.value,
         )
-        return KeywordSide(plan, self._postings(matched), frequency, newest=newest)
+        postings = self._postings(self._by_any(searched, terms.common, frequency)) if matches else Postings()
+        newest = self._newest_of_same(every) if matches and query.for_now else _NOTHING[0]
+        return KeywordSide(plan, postings, frequency, newest=newest)
 
     def _vocabulary(self) -> Vocabulary:
         """Return the words of the index, read when a query first needs them."""
@@ -167,21 +175,20 @@ class Matcher(Struct, frozen=True):
 
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
-        every, chunks = (*words, *common), len(self.corpus)
-        factors = [lucene_idf(frequency[word], chunks) / fts5_idf(frequency[word], chunks) for word in every]
-        each = [self.words.match([word], _STEMMED, "any") for word in every]
-        rowids = distinct(np.concatenate([item.rowids for item in each[: len(words)]]))
+        chunks = len(self.corpus)
+        matches = {word: self.words.match([word], _STEMMED, "any") for word in (*words, *common)}
+        rowids = distinct(np.concatenate([matches[word].rowids for word in words]))
         bm25 = np.zeros(len(rowids))
-        for item, factor in zip(each, factors, strict=True):
-            at = np.searchsorted(rowids, item.rowids)
-            there = np.append(rowids, -1)[at] == item.rowids
-            bm25[at[there]] += item.bm25[there] * factor
+        for word, match in matches.items():
+            factor = lucene_idf(frequency[word], chunks) / fts5_idf(frequency[word], chunks)
+            places, there = places_in(rowids, match.rowids)
+            bm25[places] += match.bm25[there] * factor
         return rowids, bm25
 
     def _newest_of_same(self, words: Sequence[str]) -> Rows:
         """Return the newest chunks that hold about as much of `words` as any does, without those that only ask."""
         held, files = np.zeros(len(self.corpus)), self.corpus.files
-        for word in filterfalse(asks, words):
+        for word in filterfalse(tokens.only_asks, words):
             rows = self._postings(self.words.match([word], _STEMMED, "any")).rows
             held[rows] += lucene_idf(len(rows), len(self.corpus))
         rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else distinct(_NOTHING[0])
@@ -196,11 +203,10 @@ class Matcher(Struct, frozen=True):
         """
         rowids, bm25 = result[0], result[1].copy()
         for word, times in more.items():
-            if times and len(rowids):
-                alone, rank = self.words.match([word], "plain", "all")
-                at = np.searchsorted(rowids, alone)
-                hit = (at < len(rowids)) & (rowids[np.minimum(at, len(rowids) - 1)] == alone)
-                bm25[at[hit]] += times * rank[hit]
+            if times and len(rowids) and not self._is_looked_through(word):
+                match = self.words.match([word], "plain", "all")
+                places, there = places_in(rowids, match.rowids)
+                bm25[places] += times * match.bm25[there]
         return rowids, bm25
 
     def keywords(self, query: str) -> KeywordSearch:
@@ -227,12 +233,14 @@ class Matcher(Struct, frozen=True):
         if not len(rowids):
             return Postings()
         rows = self.corpus.rows_of(rowids)
-        if (outside := rows < 0).any():
+        repeats = rows < 0
+        if repeats.any():
             # A repeat has no row of its own.
-            firsts = self.words.originals(rowids[outside])
-            rows[outside] = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids[outside].tolist()])
-        inside = rows >= 0 if self.eligible is None else (rows >= 0) & self.eligible[rows]
-        rows, bm25 = rows[inside], bm25[inside]
+            firsts = self.words.originals(rowids[repeats])
+            rows[repeats] = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids[repeats].tolist()])
+        # Row -1, which is none, does not count.
+        counts = np.append(self.eligible, False)[rows]
+        rows, bm25 = rows[counts], bm25[counts]
         # Of equal ones that which stands first in the corpus is better.
         best = np.argsort(bm25, kind="stable")
         return Postings(rows[best], bm25[best])
@@ -418,8 +426,8 @@ FEWEST_LETTERS = 3
 
 
 @cache
-def _lists() -> Mapping[str, frozenset[str]]:
-    """Return the words that say nothing, by two-letter language; one of two languages stands in the first alone."""
+def stop_words() -> Mapping[str, frozenset[str]]:
+    """Return the words that OpenClaw leaves out by two-letter language; one of two stands in the first alone."""
     words: dict[str, frozenset[str]] = {}
     for row in Path(__file__).with_name("keywords.txt").read_text("utf-8").splitlines():
         if not row.startswith("#"):
@@ -428,27 +436,19 @@ def _lists() -> Mapping[str, frozenset[str]]:
     return words
 
 
-def stop_words(language: str) -> frozenset[str]:
-    """Return the words of a two-letter `language` that OpenClaw leaves out."""
-    return _lists()[language]
-
-
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
 _PARTICLES = "에서 으로 에게 한테 처럼 같이 보다 까지 부터 마다 밖에 대로 은 는 이 가 을 를 의 에 로 와 과 도 만"
 _KANA = "[\u3040-\u30ff]"
 _HAN = "[\u4e00-\u9fff]"
 _HANGUL = "[\uac00-\ud7af\u3131-\u3163]"
-_SYLLABLE = "[\uac00-\ud7af]"
 _JAPANESE = "[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}"
 LATIN = re.compile(r"[a-z0-9_]+")
-_DIGITS = re.compile(r"[0-9]+")
-_LETTERS = re.compile(r"[A-Za-z]+")
 
 
 @cache
 def every_stop_word() -> frozenset[str]:
     """Return the words that are left out in any language."""
-    return frozenset().union(*_lists().values())
+    return frozenset().union(*stop_words().values())
 
 
 def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
@@ -461,27 +461,17 @@ def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
 
 def pieces(query: str, *, trigram: bool = False) -> list[str]:
     """Return what `keywords` chooses from: segments between spaces and punctuation, cut further by their script."""
-    return [token for segment in _segments(jsstring.trim(query.lower())) for token in _cut(segment, trigram)]
+    ends = (item in jsstring.WHITESPACE or unicodedata.category(item)[0] == "P" for item in query.lower())
+    spaced = "".join(" " if is_end else item for item, is_end in zip(query.lower(), ends, strict=True))
+    return [token for segment in filter(None, spaced.split(" ")) for token in _cut(segment, trigram)]
 
 
 def is_keyword(token: str) -> bool:
     """Return whether `token` says enough to be searched for."""
-    if token in every_stop_word() or _DIGITS.fullmatch(token):
-        return False
-    if len(token) < FEWEST_LETTERS and _LETTERS.fullmatch(token):
+    is_short = token.isalpha() and len(token) < FEWEST_LETTERS
+    if token in every_stop_word() or (token.isascii() and (token.isdigit() or is_short)):
         return False
     return not all(unicodedata.category(character)[0] in "PS" for character in token)
-
-
-def _segments(text: str) -> Iterator[str]:
-    start = 0
-    for at, character in enumerate(text):
-        if character in jsstring.WHITESPACE or unicodedata.category(character)[0] == "P":
-            if at > start:
-                yield text[start:at]
-            start = at + 1
-    if start < len(text):
-        yield text[start:]
 
 
 def _cut(segment: str, trigram: bool) -> Iterator[str]:
@@ -511,12 +501,13 @@ def _bigrams(run: str) -> Iterator[str]:
 
 def _korean(segment: str) -> Iterator[str]:
     """Yield a Korean word and its stem without a particle, each only where it is no stop word."""
-    stops = stop_words("ko")
-    stem = next(
-        (segment.removesuffix(end) for end in _PARTICLES.split() if segment.endswith(end) and segment != end), ""
-    )
-    stemmed_to_stop = bool(stem) and stem in stops
-    if segment not in stops and not stemmed_to_stop:
+    stops = stop_words()["ko"]
+    particle = next((end for end in _PARTICLES.split() if segment.endswith(end) and segment != end), "")
+    stem = segment.removesuffix(particle) if particle else ""
+    if stem in stops:
+        return
+    if segment not in stops:
         yield segment
-    if not stemmed_to_stop and ((len(stem) >= 2 and re.search(_SYLLABLE, stem)) or LATIN.fullmatch(stem)):
+    has_syllable = any("\uac00" <= character <= "\ud7af" for character in stem)
+    if (len(stem) > 1 and has_syllable) or LATIN.fullmatch(stem):
         yield stem

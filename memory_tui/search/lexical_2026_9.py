@@ -13,7 +13,8 @@ import re
 import threading
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 import apsw
@@ -201,12 +202,13 @@ def _primary(character: str) -> str:
 
 def order_k(hit: Hit) -> tuple[object, ...]:
     """Return what merged hits are sorted by: order K (6.5)."""
+    by_path = 1.0 if hit.level else hit.path_score
     return (
         -hit.level,
-        not hit.body if hit.level else False,
-        -(hit.score if hit.body else 1.0 if hit.level else hit.path_score),
+        hit.level > 0 and not hit.body,
+        -(hit.score if hit.body else by_path),
         -hit.text_score,
-        0.0 if hit.level else -hit.path_score,
+        -by_path,
         collation(hit.ref.path),
         hit.ref.start_line,
         hit.ref.id,
@@ -291,21 +293,17 @@ Plan = tuple[tuple[str, ...], tuple[str, ...]]
 def plans(query: str, *, trigram: bool) -> list[Plan]:
     """How the paths are looked through for `query`: by its words, and by what full-text search cannot find (6.4)."""
     forms = (unicodedata.normalize("NFC", query), unicodedata.normalize("NFD", query))
-    result: list[Plan] = []
     if trigram:
         result = [_split(path_words(form), lambda word: len(word) >= TRIGRAM) for form in forms]
     else:
-        result.append((tuple(core_tokens.WORD.findall(query)), ()))
-        for form in forms:
-            plan = _split(path_words(form), str.isascii)
-            if plan[1]:
-                result.append(plan)
-    return [plan for plan in dict.fromkeys(result) if plan[0] or plan[1]]
+        by_script = (_split(path_words(form), str.isascii) for form in forms)
+        result = [(tuple(core_tokens.WORD.findall(query)), ()), *(plan for plan in by_script if plan[1])]
+    return [plan for plan in dict.fromkeys(result) if plan != ((), ())]
 
 
-def _split(words: Iterable[str], matches: Callable[[str], bool]) -> Plan:
-    words = list(words)
-    return tuple(w for w in words if matches(w)), tuple(lowered(w) for w in words if not matches(w))
+def _split(words: Sequence[str], is_matched: Callable[[str], bool]) -> Plan:
+    """Return which of `words` full-text search matches, and the others."""
+    return tuple(filter(is_matched, words)), tuple(map(lowered, filterfalse(is_matched, words)))
 
 
 _MATCH = "SELECT rowid, bm25(paths) FROM paths(?)"
@@ -330,17 +328,18 @@ class PathIndex:
         plain = plain_path(query)
         return {} if plain in ("", ".") else self._levels.get(plain, {})
 
-    def search(
-        self, query: str, exact_query: str, levels: Mapping[int, int], has_chunk: Callable[[int], bool]
-    ) -> dict[int, float]:
-        """Score the files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
+    def search(self, query: str, whole: str, levels: Mapping[int, int], with_chunks: Set[int]) -> dict[int, float]:
+        """Score the files whose path holds `query`, or that the `whole` question names; only those `with_chunks` (6.4).
+
+        `levels` is how exactly that names each.
+        """
         result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self._cut == "trigram")]
-        named = [file for file in levels if has_chunk(file)]
-        if exact_query.isascii() and result:
+        named = [file for file in levels if file in with_chunks]
+        if whole.isascii() and result:
             named = [file for file in named if file in result[0][1]]
         scores = dict.fromkeys(sorted(named, key=lambda file: (-levels[file], self._key(file)))[:LIMIT], 0.0)
         for (matched, _), ranks in result:
-            order = sorted(filter(has_chunk, ranks), key=lambda file: (ranks[file], self._key(file)))
+            order = sorted(ranks.keys() & with_chunks, key=lambda file: (ranks[file], self._key(file)))
             best = [file for file in order if file in levels][:LIMIT]
             best += [file for file in order if file not in levels][:LIMIT]
             for file in best:
@@ -356,19 +355,15 @@ class PathIndex:
     def _fulfilling(self, plan: Plan) -> dict[int, float]:
         """Return the files that fulfil `plan`, each with its bm25 (0 where nothing is matched)."""
         matched, contained = plan
-        ranks: dict[int, float] = {}
         # No path holds more words, and FTS5 takes long to read them.
         if len(matched) > core_tokens.MOST_WORDS:
-            return ranks
+            return {}
+        ranks = dict.fromkeys(range(len(self._paths)), 0.0)
         if matched:
             with self._lock:
                 rows: Iterable[Any] = self._table.execute(_MATCH, (core_tokens.and_query(matched),)).fetchall()
             ranks = dict(rows)
-        else:
-            ranks = dict.fromkeys(range(len(self._paths)), 0.0)
-        if not contained:
-            return ranks
-        return {file: rank for file, rank in ranks.items() if all(w in self._contents[file] for w in contained)}
+        return {file: rank for file, rank in ranks.items() if all(word in self._contents[file] for word in contained)}
 
 
 _path_index = functools.lru_cache(maxsize=4)(PathIndex)
@@ -403,12 +398,14 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     index = corpus.once("paths", lambda: _path_index(corpus.files.paths, matcher.cut))
     levels = index.exact(query)
     searches: list[TermSearch] = []
+    with_chunks = {*distinct(corpus.refs.file_of[matcher.eligible]).tolist()}
 
     def once(text: str, side: KeywordSide) -> _Findings:
         """Search once: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
         rows = side.postings.rows[:LIMIT].tolist()
         bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
-        paths = _by_path(matcher, index.search(text, query, levels, _has_chunk(matcher)), levels, len(searches))
+        scores = index.search(text, query, levels, with_chunks)
+        paths = _by_path(corpus, scores, levels, term=len(searches))
         searches.append(TermSearch(text, side.plan, side.frequency))
         return _Findings(rows, bm25, paths)
 
@@ -433,14 +430,6 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     return Lexical(searches[0].plan, tuple(searches), tuple(hits), annotations, levels), texts
 
 
-def _has_chunk(matcher: Matcher) -> Callable[[int], bool]:
-    corpus, files = matcher.corpus, matcher.corpus.refs.file_of
-    counts = np.bincount(
-        files if matcher.eligible is None else files[matcher.eligible], minlength=len(corpus.files.paths)
-    )
-    return lambda file: bool(counts[file])
-
-
 def _by_text(
     corpus: Corpus, findings: _Findings, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
 ) -> list[Hit]:
@@ -448,14 +437,14 @@ def _by_text(
     scores = np.where(np.isnan(findings.bm25), 0.0, saturated(np.array(findings.bm25))).tolist()
     hits = []
     for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True):
-        level, gain = levels.get(int(corpus.refs.file_of[row]), 0), gains[row]
-        hits.append(Hit(row, corpus.refs[row], term, level, True, boosted(score, gain), score, bm25=bm25, gain=gain))
+        hit = Hit(row, corpus.refs[row], term, levels.get(int(corpus.refs.file_of[row]), 0), body=True, bm25=bm25)
+        hits.append(hit._replace(score=boosted(score, gains[row]), text_score=score, gain=gains[row]))
     return hits
 
 
-def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int, int], term: int) -> list[Hit]:
+def _by_path(corpus: Corpus, scores: Mapping[int, float], levels: Mapping[int, int], *, term: int) -> list[Hit]:
     """Return the first chunk of each file whose path was found (6.4)."""
-    corpus, hits = matcher.corpus, []
+    hits = []
     for file, path_score in scores.items():
         refs = {row: corpus.refs[row] for row in np.flatnonzero(corpus.refs.file_of == file).tolist()}
         row = min(refs, key=lambda row: (refs[row].start_line, refs[row].end_line, refs[row].id))

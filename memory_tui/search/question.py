@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -44,17 +44,7 @@ import numpy as np
 from msgspec import Struct
 
 from memory_tui.search.trace import Correction, Floats, QuestionPart
-from memory_tui.tokens import (
-    WORD,
-    either,
-    function_words,
-    is_cjk,
-    is_listed,
-    segmented,
-    spans,
-    word_stems,
-    words_by_use,
-)
+from memory_tui.tokens import WORD, either, is_cjk, is_listed, segmented, spans, word_stems, words_by_use
 
 Days = tuple[dt.date, dt.date]
 """The first and the last day of a span."""
@@ -133,8 +123,10 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
     for_now = words_for_now(text) if reads_time and time is None else ""
     value = value_asked(text) if in_parts and time is None and not for_now else ""
     rest = without(text, time) if time else text
-    parts, words = parts_of(rest) if in_parts else (), text[time.start : time.end] if time else ""
-    return ParsedQuery(text, rest, time, for_now, value, parts, words, time_alone=time is not None and rest == text)
+    parts = parts_of(rest) if in_parts else ()
+    time_words = text[time.start : time.end] if time else ""
+    time_alone = time is not None and rest == text
+    return ParsedQuery(text, rest, time, for_now, value, parts, time_words=time_words, time_alone=time_alone)
 
 
 def time_in(question: str, today: dt.date) -> Time | None:
@@ -145,9 +137,11 @@ def time_in(question: str, today: dt.date) -> Time | None:
     best: Time | None = None
     for tokens in lines_of(question, today):
         for at, token in enumerate(tokens):
-            reading = _read(tokens[at : at + _MOST_TOKENS], today) if token.kind != "x" else None
-            end = tokens[at + reading.length - 1].end if reading else 0
-            if reading and (best is None or end - token.start > best.end - best.start):
+            reading = None if token.kind == "x" else _read(tokens[at : at + _MOST_TOKENS], today)
+            if reading is None:
+                continue
+            end = tokens[at + reading.length - 1].end
+            if best is None or end - token.start > best.end - best.start:
                 best = Time(*reading.days, token.start, end, reading.any_year)
     return best
 
@@ -160,19 +154,9 @@ def without(question: str, time: Time) -> str:
 
 # --- how things are now, and what is new ------------------------------------------------------------------------------
 
-ALIKE = 0.9
-"""What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
-LOOKED_AT = 40
-"""How many of the first candidates are compared by their values (now-images)."""
-NEWEST = 10
-"""How many of the newest that hold what is asked are candidates where it asks for now (now-images; 10 to 40 alike)."""
-
-UNDATED = 0.5
-"""How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
-
 LATELY = dt.timedelta(days=30)
 """How far back a question goes that asks for what is new and nothing else."""
-_NOW, _LATELY, _HAPPENS, _COMPARES = (re.compile(either(use), re.I) for use in ("now", "lately", "happens", "compares"))
+_NOW, _LATELY, _HAPPENS = (re.compile(either(use), re.IGNORECASE) for use in ("now", "lately", "happens"))
 
 
 def lately_in(question: str, today: dt.date) -> Time | None:
@@ -189,73 +173,10 @@ def lately_in(question: str, today: dt.date) -> Time | None:
     return Time(today - LATELY, today, *words.span(), newest=True)
 
 
-def asks(word: str) -> bool:
-    """Return whether `word` of a question only asks, so that lines are not compared by it."""
-    return any(pattern.fullmatch(word) for pattern in (_NOW, _COMPARES))
-
-
 def words_for_now(question: str) -> str:
     """Return the words of `question` that ask how things are now."""
     words = _NOW.search(question)
     return words[0].strip() if words else ""
-
-
-def newness(held: Floats, age_days: Floats) -> Floats:
-    """Return how new each candidate is among those that say the same: the newest 1, the next a half, the third a third.
-
-    They say the same whose best line has `held` about as much as the best of all. Others are 0, and all on one day.
-    By equal steps an older one that says it in fewer words came first (now-images whole, and with two values each).
-    """
-    alike = held >= ALIKE * held.max(initial=0.0)
-    days, rank = np.unique(np.floor(-age_days[alike]), return_inverse=True)
-    result = np.zeros(len(held))
-    dated = np.count_nonzero(~np.isnan(days))
-    if dated and len(days) > 1:
-        place = dated - rank
-        result[alike] = np.where(np.isnan(age_days[alike]), UNDATED, 1.0 / np.maximum(place, 1))
-    return result
-
-
-MOST_BESIDE, SHARED = 4, 0.5
-"""Words of a line beside those of the question, and what two lines share, to state one thing (now-images)."""
-
-
-class Statement(NamedTuple):
-    """The `words` of a line that states something, and its `value`: those that the question does not have."""
-
-    words: Set[str]
-    value: Set[str]
-
-
-def _statement(line: str, question: Set[str]) -> Statement | None:
-    """Return what `line` states, which holds all words of the `question` and a few others; None where it does not."""
-    words = {" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""}
-    value = words - question - function_words()
-    return Statement(words, value) if question <= words and 0 < len(value) <= MOST_BESIDE else None
-
-
-def _differ(a: Statement, b: Statement) -> bool:
-    """Return whether two lines state the same with different values: they share much, or both are figures."""
-    if a.value <= b.value or b.value <= a.value:
-        return False
-    shared = len(a.words & b.words) / len(a.words | b.words)
-    return shared >= SHARED or all(any(map(str.isdecimal, "".join(each.value))) for each in (a, b))
-
-
-def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
-    """Return for each of `lines` the newest that states the same with another value, a day newer or more; -1 for none.
-
-    Words that only ask are no part of what is stated.
-    """
-    question = {stem for word in words if not asks(word) for stem in word_stems(word)}
-    statements = [_statement(line, question) if question else None for line in lines]
-    numbered = zip(ages, range(len(lines)), statements, strict=True)
-    newest_first = sorted((age, at, each) for age, at, each in numbered if each is not None and age is not None)
-    result = []
-    for age, statement in zip(ages, statements, strict=True):
-        newer = ((at, other) for days, at, other in newest_first if days + 1 <= (age or 0.0))
-        result.append(next((at for at, other in newer if statement and _differ(statement, other)), -1))
-    return result
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -265,7 +186,7 @@ _KINDS = (
     (r"mac", r"\b[\da-f]{2}(?:[:-][\da-f]{2}){5}\b"),
     (r"e-?mail|mail|correo|почта|メール|邮箱", r"[\w.+-]+@[\w-]+\.\w+"),
     (
-        r"phone|telephone|telefon|telefonnummer|handynummer|teléfono|téléphone|телефон|電話番号|电话",
+        r"phone|t[eé]l[eé]phone|telefon(?:nummer)?|handynummer|teléfono|телефон|電話番号|电话",
         r"\+?\d(?:[ ()/.-]?\d){5,}",
     ),
     (r"port", r":\d{2,5}\b|\b\d{2,5}\b"),
@@ -286,18 +207,19 @@ def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Float
 
     The nearest heading above is of its line.
     """
-    called, form = next(kind for kind in _CALLED if kind[0].fullmatch(value))
-    others = [frozenset(word_stems(word)) for word in words if not called.fullmatch(word)]
-    return np.array([float(bool(others) and _line_with(text, form, others)) for text in texts])
+    called, form = next((called, form) for called, form in _CALLED if called.fullmatch(value))
+    needed = [frozenset(word_stems(word)) for word in words if not called.fullmatch(word)]
+    return np.array([1.0 if needed and _has_line_with(form, needed, text) else 0.0 for text in texts])
 
 
-def _line_with(text: str, form: re.Pattern[str], others: Sequence[frozenset[str]]) -> bool:
+def _has_line_with(form: re.Pattern[str], needed: Sequence[frozenset[str]], text: str) -> bool:
+    """Return whether a line of `text` has a value of this form, and with its heading a stem of each word `needed`."""
     heading = ""
     for line in text.split("\n"):
         heading = line if line.startswith("#") else heading
         if form.search(line):
-            held = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
-            if all(each & held for each in others):
+            stems = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
+            if not any(stems.isdisjoint(word) for word in needed):
                 return True
     return False
 
@@ -322,37 +244,40 @@ def parts_of(question: str) -> tuple[str, ...]:
     begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
     ended by "?", else to the part that follows, or to the last one.
     """
-    parts: list[tuple[int, int]] = []
-    start = last = 0
-    for end in (*re.finditer(_ENDS, question, re.IGNORECASE), None):
-        stop, following = end.span() if end else (len(question), len(question))
-        piece, begins = question[last:stop], question[:last].rstrip()[-1:] in ("", *"?？；;")
+    length, parts = len(question), list[tuple[int, int]]()
+    start = piece_start = 0
+    ends = [match.span() for match in re.finditer(_ENDS, question, re.IGNORECASE)]
+    for piece_end, next_start in [*ends, (length, length)]:
+        piece = question[piece_start:piece_end]
+        begins = question[:piece_start].rstrip()[-1:] in ("", *"?？；;")
         if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
-            parts.append((start, stop))
-            start = following
-        elif parts and start == last and question[parts[-1][1] - 1] in ".!":
-            parts[-1] = parts[-1][0], stop
-            start = following
-        last = following
-    if parts and question[start:].strip():
-        parts[-1] = parts[-1][0], len(question)
-    return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
+            parts.append((start, piece_end))
+            start = next_start
+        elif parts and start == piece_start and question[parts[-1][1] - 1] in ".!":
+            parts[-1] = parts[-1][0], piece_end
+            start = next_start
+        piece_start = next_start
+    if not 1 < len(parts) <= _MOST_PARTS:
+        return (question,)
+    if question[start:].strip():
+        parts[-1] = parts[-1][0], length
+    return tuple(question[first:end].strip() for first, end in parts)
 
 
 def question_parts(
     parts: Sequence[str], words: Sequence[str], corrected: Sequence[Correction]
 ) -> tuple[QuestionPart, ...]:
-    """Return the `parts` of a question with their `words`; none where fewer than two have any but function words."""
+    """Return the `parts` of a question with their `words`, those of `corrected` ones among them.
+
+    None where fewer than two parts have any but function words.
+    """
     result = []
     for part in parts:
         stems = {stem for _, _, stem in spans(part)}
-        meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
-        part_words = tuple(
-            word
-            for word in words
-            if word in meant or (word in part if is_cjk(word) else not stems.isdisjoint(word_stems(word)))
-        )
-        if part_words:
+        there = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
+        there |= {word for word in words if word in part and is_cjk(word)}
+        there |= {word for word in words if not is_cjk(word) and not stems.isdisjoint(word_stems(word))}
+        if part_words := tuple(word for word in words if word in there):
             result.append(QuestionPart(part, part_words))
     return tuple(result) if len(result) > 1 else ()
 
@@ -361,6 +286,7 @@ def question_parts(
 
 Kinds = tuple[tuple[str, float], ...]
 """What one word says: kinds with their values."""
+_NO_KIND: Kinds = (("x", 0),)
 WEEK_STEMS = ("周", "週", "星期", "礼拜", "禮拜")
 
 
@@ -401,8 +327,10 @@ _TELLING_FIGURES = r"\d(?:\d{3}|[./–-]\d|\.|º|st|nd|rd|th|er)"
 _CJK = "々〇\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _PIECE = (
     r"(?P<figures>\d(?:[\d.:/–-]*\d)?)(?P<nth>(?:st|nd|rd|th|er|º)(?!\w)|\.(?!\d))?"
-    rf"|(?P<own>['’]s\b)|(?P<word>[^\W\d_{_CJK}]+)|(?P<mark>[^\s'’])"
+    rf"|(?P<word>[^\W\d_{_CJK}]+)|['’]s\b|[^\s'’]"
 )
+_MARKS = {"–": "-", "~": "-", "'s": "'", "’s": "'"}
+"""The kinds of marks, and of the ending of a genitive; every other mark is its own kind."""
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`"
 _DIGITS_HAN = {**{digit: at for at, digit in enumerate("〇一二三四五六七八九")}, "零": 0, "两": 2, "兩": 2}
 _AFTER_HAN = (
@@ -428,9 +356,10 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     """
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
-    words, figures = {*re.findall(r"[^\W\d_]+", text.lower())}, re.search(_TELLING_FIGURES, text)
+    words = {*re.findall(r"[^\W\d_]+", text.lower())}
+    has_figures = re.search(_TELLING_FIGURES, text) is not None
     languages = zip(lexicons()[:-1], _telling(), strict=True)
-    lines = [_latin(text, lexicon, today) for lexicon, telling in languages if figures or words & telling]
+    lines = [_latin(text, lexicon, today) for lexicon, telling in languages if has_figures or words & telling]
     return [*lines, _asian(text)] if max(text, default="") > "\u2fff" else lines
 
 
@@ -450,80 +379,92 @@ def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Tok
     """Return the kinds of words, figures and marks, each as its neighbours have it; `i` where a time needs no "in"."""
     tokens: list[Token] = []
     pieces = list(re.finditer(_PIECE, question))
-    after = 0
+    end = 0
     for at, piece in enumerate(pieces):
-        start, end = piece.span()
-        if start < after:
+        if piece.start() < end:
+            # It belongs to the words before.
             continue
+        start, end = piece.span()
         if piece["figures"]:
             tokens += _figures(question, piece, tokens, today)
         elif piece["word"]:
             kinds, end = _longest(question, pieces[at : at + 4], lexicon)
             tokens += [Token(kind, value, start, end) for kind, value in kinds]
         else:
-            tokens.append(Token("'" if piece["own"] else "-" if piece[0] in "–~" else piece[0], 0, start, end))
-        after = end
+            tokens.append(Token(_MARKS.get(piece[0], piece[0]), 0, start, end))
     settled: list[Token] = []
+    last = Token("?", 0, len(question), len(question))
     for at, token in enumerate(tokens):
-        role = _role(question, settled, token, [*tokens[at + 1 : at + 3], Token("?", 0, len(question), len(question))])
-        settled += [token._replace(kind="i", end=token.start)] if len(role) > 1 else []
-        settled.append(token._replace(kind=role[-1]))
+        *added, kind = list(_role(question, settled, token, [*tokens[at + 1 : at + 3], last]))
+        settled += [token._replace(kind=other, end=token.start) for other in added]
+        settled.append(token._replace(kind=kind))
     return settled
 
 
 def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kinds]) -> tuple[Kinds, int]:
     """Return what the longest known words at the first of `pieces` say, and where they end; `x` inside an address."""
     start = pieces[0].start()
-    for last in reversed(pieces):
-        kinds = lexicon.get(re.sub(r"[\s'’-]", "_", question[start : last.end()].lower()))
-        left = re.search(r"[^\W\d][.:/\\]$|[@#_$\\=]$", question[max(0, start - 2) : start])
-        if kinds and not (left or re.match(r"[@_\\=(]|[.:/][^\W\d]", question[last.end() :][:2])):
-            return kinds, last.end()
-    return (("x", 0),), pieces[0].end()
+    within = re.search(r"[^\W\d][.:/\\]$|[@#_$\\=]$", question[max(0, start - 2) : start])
+    ends = [] if within else [piece.end() for piece in reversed(pieces)]
+    for end in ends:
+        kinds = lexicon.get(re.sub(r"[\s'’-]", "_", question[start:end].lower()))
+        goes_on = re.match(r"[@_\\=(]|[.:/][^\W\d]", question[end : end + 2])
+        if kinds and not goes_on:
+            return kinds, end
+    return _NO_KIND, pieces[0].end()
 
 
 def _role(question: str, before: list[Token], token: Token, behind: list[Token]) -> str:
-    """Return the kind of a word beside its neighbours; `x` in a name, `E` after "every"."""
-    text, kind, last = question[token.start : token.end], token.kind, before[-1] if before else Token(".")
+    """Return the kind of a word beside its neighbours, after an `i` where a time needs no "in".
+
+    It is `x` in a name, `E` after "every".
+    """
+    text, kind = question[token.start : token.end], token.kind
+    last = before[-1] if before else Token(".")
     led = _led(before)
     shouts = question.isupper()
-    title = text[:1].isupper() and last.kind not in ".?!:" and not shouts and not question.istitle()
+    is_title = text[:1].isupper() and last.kind not in ".?!:" and not shouts and not question.istitle()
     if led == "E" and kind not in "ojxi,":
         return "E"
     if kind == "-":
         return "t"
-    if text.lower() in ("morgen", "mañana", "amanhã") and (led in tuple("DWRriE") or (text == "Morgen" and title)):
+    if text.lower() in ("morgen", "mañana", "amanhã") and (led in tuple("DWRriE") or (text == "Morgen" and is_title)):
         return "T"
     if kind == "t" and led not in tuple("MWCOYDPR") and text not in ("to", "through"):
         return "i"
-    named = (
+    is_name = (
         (len(text) > 1 and text.isupper() and not shouts)
         or (text.lower() == "hier" and not _FRENCH.search(question))
-        or (kind == "D" and (title or re.match(r"-[^\W\d]", question[token.end :])))
-        or (title and kind in "dwmy" and last.kind == "R" and question[last.start].isupper())
+        or (kind == "D" and (is_title or re.match(r"-[^\W\d]", question[token.end :])))
+        or (is_title and kind in "dwmy" and last.kind == "R" and question[last.start].isupper())
     )
-    return "x" if named else _month_or_day(question, before, token, behind) if kind in "MW" else kind
+    if is_name:
+        return "x"
+    return _month_or_day(question, before, token, behind) if kind in "MW" else kind
 
 
 def _month_or_day(question: str, before: list[Token], token: Token, behind: list[Token]) -> str:
-    """Return whether a month or a weekday is one: "may", "sun", "April's" and "Black Friday's" seldom are."""
-    text, kind, last = question[token.start : token.end], token.kind, before[-1] if before else Token("")
-    led, follower, capital = _led(before), behind[0].kind, text[0].isupper()
+    """Return the kind of a month or a weekday as `_role` does: "may", "sun", "April's" and "Black Friday's" are `x`."""
+    text, kind, follower = question[token.start : token.end], token.kind, behind[0].kind
+    last = before[-1] if before else Token("")
+    led = _led(before)
+    has_capital = text[0].isupper()
     if _SHORT.fullmatch(text.lower()):
-        leads = (led in _LEADS or last.kind == "j") and (kind == "M" or capital or led == "R")
-        date = follower in "YO" or (follower in "t-Rr" and capital)
-        date = date or (follower == "C" and (capital or led in _LEADS or behind[1].kind in "?,."))
-        counted = led in tuple("COn") and (capital or (len(before) > 1 and before[-2].kind in {*_LEADS, *"toj"}))
-        if not leads and not (kind == "M" and (date or counted)):
+        is_led = (led in _LEADS or last.kind == "j") and (kind == "M" or has_capital or led == "R")
+        has_day = follower in "YO" or (follower in "t-Rr" and has_capital)
+        has_number = follower == "C" and (has_capital or led in _LEADS or behind[1].kind in "?,.")
+        is_date = len(before) > 1 and before[-2].kind in {*_LEADS, *"toj"}
+        follows_number = led in tuple("COn") and (has_capital or is_date)
+        if not is_led and not (kind == "M" and (has_day or has_number or follows_number)):
             return "x"
-    before_word = question[last.start : last.end] if last.kind == "x" else ""
+    name = question[last.start : last.end] if last.kind == "x" else ""
     if follower == "'":
-        named = before_word.isupper() if len(before) == 1 else before_word[:1].isupper()
-        if text.lower() in _GIVEN_NAMES or (named and len(before_word) > 1):
+        is_name = name.isupper() if len(before) == 1 else name[:1].isupper()
+        if text.lower() in _GIVEN_NAMES or (is_name and len(name) > 1):
             return "x"
         return kind if led in _LEADS else "i" + kind
-    closes = kind == "W" and capital and before_word.islower() and not re.search(r"\w", question[token.end :])
-    return "i" + kind if closes else kind
+    is_last = not re.search(r"\w", question[token.end :])
+    return "i" + kind if kind == "W" and has_capital and name.islower() and is_last else kind
 
 
 def _led(before: list[Token]) -> str:
@@ -536,30 +477,36 @@ def _led(before: list[Token]) -> str:
 
 def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt.date) -> list[Token]:
     """Return what figures say: a date, an ordinal, a number, a year, two of them; `x` where they are part of a name."""
-    text, (start, end) = piece["figures"], piece.span()
+    text, nth = piece["figures"], piece["nth"]
+    start, end = piece.span()
     left, right = question[start - 1 : start] if start else "", question[end : end + 1]
-    word = question[before[-1].start : before[-1].end].lower() if before else ""
-    apart = left == "-" and not (len(before) > 1 and before[-2].kind in "MDYCO")
-    counts = len(text) == 4 and re.match(r" (?!was|does|has|this)[a-z]{3,}s\b", question[end:])
-    if apart or counts or re.match(rf"[^\W{_CJK}]|[.$€£#@+=\\:&]", left) or re.match(rf"[^\W{_CJK}.]|[%°€$@]", right):
+    follows_dash = left == "-" and not (len(before) > 1 and before[-2].kind in "MDYCO")
+    counts_things = len(text) == 4 and re.match(r" (?!was|does|has|this)[a-z]{3,}s\b", question[end:])
+    is_joined = re.match(rf"[^\W{_CJK}]|[.$€£#@+=\\:&]", left) or re.match(rf"[^\W{_CJK}.]|[%°€$@]", right)
+    if follows_dash or counts_things or is_joined:
         return [Token("x", 0, start, end)]
+    word = question[before[-1].start : before[-1].end].lower() if before else ""
     led = question.strip() == text or max(left, right) > "\u2fff" or bool(_BEFORE_DATE.fullmatch(word))
-    numbered = lexicons()[0].get(word, (("", 0),))[0][0] == "E"
-    if not numbered and (date := _date(text, led=led, dot=piece["nth"] == ".")):
+    is_version = ("E", 0.0) in lexicons()[0].get(word, ())
+    date = None if is_version else _date(text, led=led, dot=nth == ".")
+    if date:
         return [Token("P", 0, start, end, date)]
     numbers = re.fullmatch(r"(\d{1,4})(?:[-–](\d{1,4}))?", text)
     if not numbers:
         return [Token("x", 0, start, end)]
     if not numbers[2]:
-        return [_number(text, start, end, piece["nth"], today)]
+        return [_number(text, start, end, nth, today)]
     dash = start + numbers.end(1)
-    last = _number(numbers[2], dash + 1, end, piece["nth"], today)
+    last = _number(numbers[2], dash + 1, end, nth, today)
     return [_number(numbers[1], start, dash, None, today), Token("-", 0, dash, dash + 1), last]
 
 
 def _number(text: str, start: int, end: int, nth: str | None, today: dt.date) -> Token:
-    year = "Y" if 1900 <= int(text) <= today.year + 5 and nth in (None, ".") else "x"
-    return Token(year if len(text) == 4 else "O" if nth else "C", int(text), start, end)
+    """Return a number as a year, where it has four figures, as an ordinal with its ending `nth`, or as itself."""
+    kind = "O" if nth else "C"
+    if len(text) == 4:
+        kind = "Y" if 1900 <= int(text) <= today.year + 5 and nth in (None, ".") else "x"
+    return Token(kind, int(text), start, end)
 
 
 def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
@@ -572,11 +519,12 @@ def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
     if not match:
         return None
     first, mark, second, year = match.groups()
-    sure = year and (len(year) == 4 or mark == "/")
-    if not sure and not (led and (year or dot or mark == "/")):
+    is_sure = year and (len(year) == 4 or mark == "/")
+    if not is_sure and not (led and (year or dot or mark == "/")):
         return None
     day, month = (first, second) if mark == "." or int(first) > 12 else (second, first)
-    return (int(year) + 2000 * (len(year) == 2) if year else None), int(month), int(day)
+    whole_year = f"20{year}" if year and len(year) == 2 else year
+    return int(whole_year) if whole_year else None, int(month), int(day)
 
 
 # --- languages that separate none -----------------------------------------------------------------------------------
@@ -602,19 +550,22 @@ def _asian(question: str) -> list[Token]:
     """
     tokens: list[Token] = []
     for piece in _asian_piece().finditer(question):
-        name, (start, end) = piece.lastgroup or "x", piece.span()
+        name = piece.lastgroup or "x"
+        start, end = piece.span()
         led, follower = _led(tokens), question[end : end + 1]
         goes_on = "\u3040" <= follower <= "\ud7af" and follower not in _AFTER_HAN
         if name in ("known", "word"):
             kinds = lexicons()[-1][piece[0]]
+        elif name == "x":
+            kinds = _NO_KIND
         else:
-            kinds = (("O" if name == "day" else name, 0 if name == "x" else _han(piece[name].removeprefix("第"))),)
+            kinds = (("O" if name == "day" else name, _han(piece[name].removeprefix("第"))),)
         kind = kinds[0][0]
-        part = len(piece[0]) == 1 and kind == "w" and follower >= "가"
+        is_syllable = len(piece[0]) == 1 and kind == "w" and follower >= "가"
         if led == "E" and kind not in "xoj":
             kinds = (("E", 0),)
-        elif goes_on and (part or (kind == "C" and led == "M")):
-            kinds = (("x", 0),)
+        elif goes_on and (is_syllable or (kind == "C" and led == "M")):
+            kinds = _NO_KIND
         elif kind == "W" and led == "R" and piece[0].startswith(WEEK_STEMS):
             kinds = (("w", 0), *kinds)
         elif kind == "Y" or (kind in "MW" and not goes_on):
@@ -634,6 +585,7 @@ def _han(text: str) -> int:
 # --- spans of days ---------------------------------------------------------------------------------------------------
 
 _UNIT_DAYS = {"d": 1, "w": 7, "e": 7, "m": 30, "y": 365}
+_SATURDAY = 5
 
 
 def _days_ago(today: dt.date, days: int) -> Days:
@@ -643,7 +595,8 @@ def _days_ago(today: dt.date, days: int) -> Days:
 
 def _months(year: int, month: int, count: int = 1) -> Days:
     """Return `count` months from that one on, which may be numbered from another year's: 0 is December before."""
-    first, after = (dt.date(at // 12, at % 12 + 1, 1) for at in (12 * year + month - 1, 12 * year + month - 1 + count))
+    number = 12 * year + month - 1
+    first, after = (dt.date(at // 12, at % 12 + 1, 1) for at in (number, number + count))
     return first, after - DAY
 
 
@@ -653,24 +606,29 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
     Weeks begin on Monday. Of weekends 0 is the latest that has begun, -1 the next.
     """
     if unit == "e":
-        saturday = _calendar(today, "w", back + (back <= 0 and today.weekday() < 5))[1] - DAY
-        return saturday, saturday + DAY
+        if back <= 0 and today.weekday() < _SATURDAY:
+            # That of this week is the next.
+            back += 1
+        sunday = _calendar(today, "w", back)[1]
+        return sunday - DAY, sunday
     if unit == "w":
         monday = today - (today.weekday() + 7 * back) * DAY
         return monday, monday + 6 * DAY
     if unit == "y":
         return _months(today.year - back, 1, 12)
-    if unit != "m":
-        raise ValueError(unit)
-    return _months(today.year, today.month - back)
+    if unit == "m":
+        return _months(today.year, today.month - back)
+    raise ValueError(unit)
 
 
 def _weekday(today: dt.date, weekday: int, back: int) -> Days:
     """Return the latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
-    if back == 0:
-        return _days_ago(today, today.weekday() - weekday)
-    past = back > 0
-    return _days_ago(today, (today.weekday() - weekday - past) % 7 + past + 7 * (back - past))
+    days = today.weekday() - weekday
+    if back > 0:
+        days = (days - 1) % 7 + 1 + 7 * (back - 1)
+    elif back < 0:
+        days = days % 7 + 7 * back
+    return _days_ago(today, days)
 
 
 def _rolling(today: dt.date, count: float, unit: str) -> Days:
@@ -704,24 +662,21 @@ def _few(today: dt.date, unit: str) -> Days:
 
 def _dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
     """Return a day with its year, or the latest such day that is not in the future."""
-    first = dt.date(year or today.year, month, day if year else 1)
     if year:
-        return first, first
+        return _days_ago(dt.date(year, month, day), 0)
     # A leap day may lie up to eight years back.
-    return _latest(today, [(today.year - back, month) for back in range(9)], day)
+    return _latest(today, [_calendar(dt.date(today.year - back, month, 1), "m", 0) for back in range(9)], day)
 
 
 def _day_of_month(today: dt.date, day: int) -> Days:
-    """The latest such day of a month that is not in the future."""
-    firsts = [_calendar(today, "m", back)[0] for back in range(3)]
-    return _latest(today, [(first.year, first.month) for first in firsts], day)
+    """Return the latest such day of a month that is not in the future."""
+    return _latest(today, [_calendar(today, "m", back) for back in range(3)], day)
 
 
-def _latest(today: dt.date, tried: list[tuple[int, int]], day: int) -> Days:
-    """Return the first of the months `tried` whose `day` exists and has come. Raises StopIteration."""
-    there = (_months(year, month) for year, month in tried)
-    days = (first.replace(day=day) for first, last in there if 1 <= day <= last.day)
-    return _days_ago(next(each for each in days if each <= today), 0)
+def _latest(today: dt.date, months: Sequence[Days], day: int) -> Days:
+    """Return `day` of the first of the `months` in which it exists and has come. Raises StopIteration."""
+    days = (first.replace(day=day) for first, last in months if 1 <= day <= last.day)
+    return _days_ago(next(date for date in days if date <= today), 0)
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -748,13 +703,17 @@ class _Parts(Struct, frozen=True):
     @property
     def count(self) -> float:
         """Return how many units: "half a", "two", "one and a half"."""
-        return 0.5 if self.get("half") else self.value("count", 1) + 0.5 * bool(self.get("plus") or self.get("more"))
+        if self.get("half"):
+            return 0.5
+        and_a_half = self.get("plus") or self.get("more")
+        return self.value("count", 1) + (0.5 if and_a_half else 0.0)
 
     @property
     def back(self) -> int | None:
-        """Return how many units back: 1 last, 0 this, -1 next, 2 before last."""
-        used = [token.value for token in self.tokens[: self.match.end()] if token.kind in "RrsZ"]
-        return 2 if used and re.search("v[oj]*R", self.match[0]) else int(used[0]) if used else None
+        """Return how many units back: 1 last, 0 this, -1 next, 2 before last; None where no word tells."""
+        values = [int(token.value) for token in self.tokens[: self.match.end()] if token.kind in "RrsZ"]
+        before_last = re.search("v[oj]*R", self.match[0])
+        return 2 if values and before_last else next(iter(values), None)
 
     @property
     def year(self) -> int | None:
@@ -766,13 +725,14 @@ class _Parts(Struct, frozen=True):
     @property
     def month(self) -> Days:
         """Return the month that is named: of its year, last, this, next, or the latest that has begun."""
-        year, back = self.year or self.today.year, None if self.year else self.back
-        if back is None or back > 0:
-            today = _calendar(self.today, "m", 1)[0] if back else self.today
-            year = self.year or today.year - (self["month"] > today.month)
-        elif back < 0:
-            year += self["month"] <= self.today.month
-        return _calendar(dt.date(year, self["month"], 1), "m", 0)
+        month, back, today = self["month"], self.back, self.today
+        year = self.year or today.year
+        if self.year is None and back is not None and back < 0:
+            year += 1 if month <= today.month else 0
+        elif self.year is None and back != 0:
+            latest = _calendar(today, "m", 1)[0] if back else today
+            year = latest.year if month <= latest.month else latest.year - 1
+        return _calendar(dt.date(year, month, 1), "m", 0)
 
     @property
     def span(self) -> Days:
@@ -783,7 +743,8 @@ class _Parts(Struct, frozen=True):
 
 
 def _units(p: _Parts) -> Days:
-    return _rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.match["unit"])
+    is_ahead = p.back is not None and p.back < 0
+    return _rolling(p.today, -p.count if is_ahead else p.count, p.match["unit"])
 
 
 def _day(p: _Parts) -> Days:
@@ -882,9 +843,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{pattern.replace('(?! ', '(?![oj]*').replace(' ', '[oj]*')}'?")
 
 
+def _line(tokens: Sequence[Token]) -> str:
+    """Return the kinds of `tokens`, which patterns are matched with."""
+    return "".join(token.kind for token in tokens)
+
+
 def _matches(rules: Rules, tokens: list[Token], today: dt.date) -> list[tuple[Callable[..., Days], _Parts]]:
     """Return the rules that match at the first of `tokens`, an "in" or an article before them."""
-    line = "".join(token.kind for token in tokens)
+    line = _line(tokens)
     return [
         (read, _Parts(match, tokens, today))
         for read, patterns in rules
@@ -894,46 +860,61 @@ def _matches(rules: Rules, tokens: list[Token], today: dt.date) -> list[tuple[Ca
 
 
 def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading | None:
-    """The longest reading of what begins with the first of `tokens`; with `ends` a "since" that follows is read too."""
+    """Return the longest reading of what begins with the first of `tokens`, and a span that a "to" joins to it.
+
+    With `ends` a "since" that follows is read too.
+    """
     readings = []
     for read, p in _matches(_RULES, tokens, today):
         if days := _days(read, p):
             any_year = not p.year and (read is _day or (read is _in_figures and not tokens[p.match.end() - 1].date[0]))
             readings.append(_Reading(p.match.end(), days, any_year, read is _days_of_month))
     for read, p in _matches(_LEADING, tokens, today):
-        inner = _read([Token("i"), *tokens[p.match.end() :]], today)
-        if inner and (days := inner.days if inner.joined and read is _since else _days(read, p, inner.days)):
-            readings.append(_Reading(p.match.end() + inner.length - 1, days))
+        if inner := _read_in(tokens[p.match.end() :], today):
+            # "Since March to May" is what is joined.
+            days = inner.days if inner.joined and read is _since else _days(read, p, inner.days)
+            if days:
+                readings.append(_Reading(p.match.end() + inner.length, days))
     best = max(readings, key=lambda reading: reading.length, default=None)
-    return best and _continued(best, tokens, today, ends=ends)
-
-
-def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: bool) -> _Reading:
-    """Return `left` with what follows it: "to" another span, or what changes a span from behind.
-
-    A span after "to" is read as if "in" stood before it: that token is put there, and taken off each length.
-    """
-    line = "".join(token.kind for token in tokens)
-    between = _compiled("[tup&] i*").match(line, left.length)
-    right = _read([Token("i"), *tokens[between.end() :]], today, ends=False) if between else None
-    if between and right:
-        if line[between.end() : between.end() + right.length - 1] == "W" and right.days[0] - left.days[0] > 7 * DAY:
-            # "Monday of last week to Wednesday" is that week's.
-            right = _read([Token("i"), *tokens[between.end() :]], left.days[0] + 7 * DAY, ends=False) or right
-        first: _Reading | None = left
-        if left.days[0] > right.days[0]:
-            # The years may not be named: what begins after its end began before it.
-            first = _read([Token("i"), *tokens[: left.length]], right.days[1])
-        adjacent = line[0] == "f" or "&" not in between[0] or right.days[0] - left.days[1] == DAY
-        if first and adjacent and first.days[0] <= right.days[1]:
-            length = between.end() + right.length - 1
-            length += line[length : length + 1] == "N"
-            left = _Reading(length, (first.days[0], right.days[1]), joined=True)
+    if best is None:
+        return None
+    best = _joined(best, tokens, today) or best
     for read, pattern in _FOLLOWING if ends else ():
-        match = _compiled(pattern).match(line, left.length)
-        if match and (days := _days(read, _Parts(match, tokens, today), left.days)):
-            left = _Reading(match.end(), days)
-    return left
+        match = _compiled(pattern).match(_line(tokens), best.length)
+        if match and (days := _days(read, _Parts(match, tokens, today), best.days)):
+            best = _Reading(match.end(), days)
+    return best
+
+
+def _read_in(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading | None:
+    """Read `tokens` as if "in" stood before them, where a weekday or a month alone is a time."""
+    reading = _read([Token("i"), *tokens], today, ends=ends)
+    return reading._replace(length=reading.length - 1) if reading else None
+
+
+def _joined(left: _Reading, tokens: list[Token], today: dt.date) -> _Reading | None:
+    """Return the span from `left` to one that follows behind "to" or "and"; None where none does."""
+    line = _line(tokens)
+    link = _compiled("[tup&] i*").match(line, left.length)
+    right = _read_in(tokens[link.end() :], today, ends=False) if link else None
+    if link is None or right is None:
+        return None
+    is_weekday = line[link.end() : link.end() + right.length] == "W"
+    if is_weekday and right.days[0] - left.days[0] > 7 * DAY:
+        # "Monday of last week to Wednesday" is that week's.
+        right = _read_in(tokens[link.end() :], left.days[0] + 7 * DAY, ends=False) or right
+    start: _Reading | None = left
+    if left.days[0] > right.days[0]:
+        # The years may not be named: what begins after its end began before it.
+        start = _read_in(tokens[: left.length], right.days[1])
+    # "And" joins what "from" begins, or days that follow one another.
+    is_one = line[0] == "f" or "&" not in link[0] or right.days[0] - left.days[1] == DAY
+    if start is None or not is_one or start.days[0] > right.days[1]:
+        return None
+    length = link.end() + right.length
+    if line.startswith("N", length):
+        length += 1
+    return _Reading(length, (start.days[0], right.days[1]), joined=True)
 
 
 def _days(read: Callable[..., Days], *parts: _Parts | Days) -> Days | None:

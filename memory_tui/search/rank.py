@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import count, islice
 from typing import Any
 
@@ -19,28 +19,15 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.config.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
-from memory_tui.search import lexical_2026_9, trace
+from memory_tui.search import lexical_2026_9, score, trace
 from memory_tui.search.excerpts import head
 from memory_tui.search.keyword import LATIN, KeywordSide
-from memory_tui.search.question import newer_values
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
-from memory_tui.search.score import (
-    CANDIDATE,
-    SCORED,
-    Candidates,
-    Rules,
-    ages_of,
-    candidates_of,
-    column,
-    compares,
-    score,
-    side_of,
-    tuned,
-)
+from memory_tui.search.score import Candidates, Rules
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
 from memory_tui.sentences import Notice, notice, other_vectors
-from memory_tui.tokens import as_asked, left_out
+from memory_tui.tokens import as_asked, function_words, left_out, only_asks, word_stems
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
@@ -64,20 +51,21 @@ def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
 def rank(evidence: Evidence, settings: Settings) -> Trace:
     """Return `evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
-    rules = Rules.of(evidence, tuned(settings))
+    rules = Rules.of(evidence, score.tuned(settings))
     ranking = Ranking.of(evidence, rules)
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
-    signals = stages[0].signals if stages else None
-    of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
-    level = level_of(signals, settings, of_its_days=of_its_days, is_title=len(evidence.titled) > 0) if signals else None
-    ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
-    passed = int(np.count_nonzero(table["passed"]))
+    level = None
+    if stages:
+        of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
+        is_title = len(evidence.titled) > 0
+        level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=is_title)
+        ranking = replace(ranking, keeps_back=level.keeps_back)
+    passed, by_meaning, by_words, faded, displaced = (
+        int(np.count_nonzero(table[name])) for name in ("passed", "vector_rank", "text_rank", "faded", "displaced")
+    )
     count = min(rules.results, passed)
-    recalled = tuple(ranking.candidate(place) for place in range(count))
-    recalled = _marked(recalled, evidence, plan.words)
+    recalled = _marked(tuple(map(ranking.candidate, range(count))), evidence, plan.words)
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
-    empty = None if recalled else _empty_reason(ranking)
-    by_meaning, by_words = (int(np.count_nonzero(ranking.table[side])) for side in ("vector_rank", "text_rank"))
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -95,14 +83,14 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         funnel=trace.Funnel(
             chunks=len(evidence.refs),
             files=evidence.files,
-            vector_matches=evidence.embedded if compares(evidence, rules.profile) else 0,
+            vector_matches=evidence.embedded if score.compares(evidence, rules.profile) else 0,
             vector_pool=by_meaning,
             text_matches=ranking.candidates.text_matches if by_words else 0,
             text_pool=by_words,
             candidates=len(table),
-            removed_by_decay=int(np.count_nonzero(table["faded"])),
+            removed_by_decay=faded,
             over_gate=passed,
-            displaced=int(np.count_nonzero(table["displaced"])),
+            displaced=displaced,
             recalled=count,
         ),
         recalled=recalled,
@@ -112,7 +100,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         chunks=evidence.refs.take(table["row"]),
         unsearchable=evidence.unsearchable,
         notices=(*_as_told(evidence, rules), *_notices(ranking, settings, recalled)),
-        empty=empty,
+        empty=None if recalled else _empty_reason(ranking),
         nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=rules.mode) if evidence.who else None,
@@ -121,19 +109,64 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
+def can_rank(evidence: Evidence, name: str) -> bool:
+    """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
+    profile = profile_named(name)
+    has_chunks = not profile.exact_paths or evidence.chunking in ("", profile.chunking)
+    return has_chunks and evidence.join in ("", profile.join)
+
+
+# --- newer values ----------------------------------------------------------------------------------------------------
+
+MOST_BESIDE, SHARED = 4, 0.5
+"""Words of a line beside those of the question, and what two lines share, to state one thing (now-images)."""
+
+
+class Statement(Struct, frozen=True):
+    """The `words` of a line that states something, and its `value`: those that the question does not have."""
+
+    words: Set[str]
+    value: Set[str]
+
+
 def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence[str]) -> tuple[Candidate, ...]:
-    """Return the hits, each of which states an older value with the line that has a newer one."""
-    best = [hit for hit in recalled if hit.line]
-    texts = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in best]
-    newer = newer_values(texts, [hit.age_days for hit in best], words)
-    places = {hit.row: f"{best[at].chunk.path}:{best[at].line}" for hit, at in zip(best, newer, strict=True) if at >= 0}
+    """Return the hits; one whose line states an older value names the line that states the newer one."""
+    looked_into = [hit for hit in recalled if hit.line]
+    lines = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in looked_into]
+    newer = newer_values(lines, [hit.age_days for hit in looked_into], words)
+    newer_of = {hit.row: looked_into[number] for hit, number in zip(looked_into, newer, strict=True) if number >= 0}
+    places = {row: f"{hit.chunk.path}:{hit.line}" for row, hit in newer_of.items()}
     return tuple(replace(hit, newer=places[hit.row]) if hit.row in places else hit for hit in recalled)
 
 
-def can_rank(evidence: Evidence, name: str) -> bool:
-    """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
-    of = profile_named(name)
-    return evidence.join in ("", of.join) and (not of.exact_paths or evidence.chunking in ("", of.chunking))
+def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
+    """Return for each of `lines` the newest that states the same with another value, a day newer or more; -1 for none.
+
+    Words that only ask are no part of what is stated.
+    """
+    question = {stem for word in words if not only_asks(word) for stem in word_stems(word)}
+    statements = [_statement(line, question) if question else None for line in lines]
+    newest_first = sorted((age, number) for number, age in enumerate(ages) if age is not None)
+    result = []
+    for age, statement in zip(ages, statements, strict=True):
+        newer = [number for newer_age, number in newest_first if newer_age + 1 <= (age or 0.0)]
+        result.append(next((number for number in newer if _differ(statement, statements[number])), -1))
+    return result
+
+
+def _statement(line: str, question: Set[str]) -> Statement | None:
+    """Return what `line` states, which holds all words of the `question` and a few others; None where it does not."""
+    words = {" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""}
+    value = words - question - function_words()
+    return Statement(words, value) if question <= words and 0 < len(value) <= MOST_BESIDE else None
+
+
+def _differ(a: Statement | None, b: Statement | None) -> bool:
+    """Return whether two lines state the same with different values: they share much, or both are figures."""
+    if a is None or b is None or a.value <= b.value or b.value <= a.value:
+        return False
+    shared = len(a.words & b.words) / len(a.words | b.words)
+    return shared >= SHARED or all(any(map(str.isdecimal, "".join(item.value))) for item in (a, b))
 
 
 # --- what an answer says -------------------------------------------------------------------------------------------
@@ -141,19 +174,23 @@ def can_rank(evidence: Evidence, name: str) -> bool:
 
 def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
     """Yield those notices of `evidence` that are true under `rules`, as they are true of the release."""
+    profile = rules.profile
+    untrue = set() if profile.join == "OR" else {"read_as_time", "searched_otherwise", "asked_in_parts"}
+    untrue |= set() if profile.exact_paths else {"trust_unread"}
     for item in evidence.notices:
-        elsewhere = item.kind == "setting_ignored" and item.fields["profile"] != rules.profile.name
-        if item.kind == "zero_vectors" and rules.profile.exact_paths:
-            yield notice("zero_vectors", count=item.fields["count"], profile=rules.profile.name)
-        elif elsewhere or (item.kind == "trust_unread" and not rules.profile.exact_paths):
+        if item.kind == "zero_vectors" and profile.exact_paths:
+            yield notice("zero_vectors", count=item.fields["count"], profile=profile.name)
+        elif item.kind == "setting_ignored" and item.fields["profile"] != profile.name:
+            # It is true of another release.
             continue
-        elif rules.profile.join == "OR" or item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
+        elif item.kind not in untrue:
             yield item
 
 
 def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
     """Yield what the rules of a profile make of this question, beside what `evidence` says."""
-    evidence, rules, profile, mode = ranking.evidence, ranking.rules, ranking.rules.profile, ranking.rules.mode
+    evidence, rules = ranking.evidence, ranking.rules
+    profile, mode = rules.profile, rules.mode
     if evidence.chunking and profile.name != OWN_PROFILE and evidence.chunking != profile.chunking:
         yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
     if mode != "keywords only" and profile.name != OWN_PROFILE:
@@ -280,21 +317,22 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     """
     mode, rescues = rules[0].mode, rules[0].profile.rescues
     hybrid = mode == "hybrid"
-    floor = column([rule.min_score for rule in rules])
+    floor = score.column([rule.min_score for rule in rules])
     passed = scores >= floor
     relaxed = np.asarray(~passed.any(axis=1, keepdims=True)) & (rescues or (hybrid and rules[0].profile.relaxed_floor))
     looks = mode != "vectors only" if rescues else relaxed.any()
     none = np.zeros(scores.shape[1], dtype=np.bool_)
     hits = keyword_hits(table) if looks else none
     relaxed &= hits.any()
-    lower = 0.0 if rescues else np.minimum(floor, column([rule.text_weight for rule in rules]))
+    lower = 0.0 if rescues else np.minimum(floor, score.column([rule.text_weight for rule in rules]))
     floor = np.where(relaxed, lower, floor)
-    through, rescued = np.where(relaxed, hits & (scores >= floor), passed), np.zeros_like(passed)
+    rescued = np.zeros_like(passed)
     if rescues and hybrid:
-        room = np.maximum(MOST_CANDIDATES, column([rule.results for rule in rules]))
-        open_places = np.count_nonzero(passed, axis=1)[:, None] < room
-        rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & open_places
-    return Gate(through, floor, relaxed, hits if relaxed.any() else none, rescued)
+        room = np.maximum(MOST_CANDIDATES, score.column([rule.results for rule in rules]))
+        has_room = np.count_nonzero(passed, axis=1)[:, None] < room
+        rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & has_room
+    passed = np.where(relaxed, hits & (scores >= floor), passed)
+    return Gate(passed, floor, relaxed, keyword=hits if relaxed.any() else none, rescued=rescued)
 
 
 def keyword_hits(table: Table) -> Flags:
@@ -317,8 +355,8 @@ def ranges(table: Table) -> Rows:
 
 def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: Flags) -> Flags:
     """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
-    lines = ranges(table)
-    seen, first = set(lines[strict].tolist()), np.zeros_like(rescued)
+    lines, first = ranges(table), np.zeros_like(rescued)
+    seen = set(lines[strict].tolist())
     for item in order:
         if rescued[item] and lines[item] not in seen:
             seen.add(int(lines[item]))
@@ -340,9 +378,10 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
     """
     lead = np.zeros(total.shape)
     for number in range(1 + int(part.max(initial=-1))):
-        there = passed & (part == number)
-        rules = np.flatnonzero(there.any(axis=1))
-        lead[rules, np.argmax(np.where(there, total, -np.inf), axis=1)[rules]] = LEAD
+        answers = passed & (part == number)
+        rules = np.flatnonzero(answers.any(axis=1))
+        best = np.argmax(np.where(answers, total, -np.inf), axis=1)
+        lead[rules, best[rules]] = LEAD
     return lead
 
 
@@ -354,7 +393,8 @@ def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats
     ordered = []
     for level in sorted(set(levels.tolist()), reverse=True):
         rows = np.flatnonzero(levels == level)
-        merit, worth = scored["merit"][rows] + lead[rows], scored["score"][rows] + lead[rows]
+        merit, worth = (scored[name][rows] + lead[rows] for name in ("merit", "score"))
+        # The last key counts first; all that are named count 1.
         rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
         ordered.append((rows, scored["merit" if level else "score"][rows]))
     return ordered
@@ -388,10 +428,11 @@ class Ranking(Struct, frozen=True):
         A column is read after it was filled in: the scores before the gate, that before the order, that before the
         places. `twin` and `beside` are places in the pool, and those in the final order at last.
         """
-        side = side_of(evidence, rules)
-        candidates = candidates_of(evidence, side, rules)
-        table, scored = candidates.table, score(candidates, [rules])
-        for name in SCORED.names or ():
+        side = score.side_of(evidence, rules)
+        candidates = score.candidates_of(evidence, side, rules)
+        table = candidates.table
+        scored = score.score(candidates, [rules])
+        for name in score.SCORED.names or ():
             table[name] = scored[name][0]
         if not rules.decay:
             table["age_days"] = np.nan
@@ -402,8 +443,12 @@ class Ranking(Struct, frozen=True):
         ordered = groups(table["level"], table, lead)
         by_worth = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
         if rules.mmr and len(order) > 1:
-            steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
-            order = np.array([_chosen(table, step, number) for number, step in enumerate(steps, 1)], np.int64)
+            steps = list(varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules))
+            order = np.array([step.item for step in steps], np.int64)
+            table["relevance"][order] = [step.relevance for step in steps]
+            table["similarity"][order] = [step.similarity for step in steps]
+            table["twin"][order] = [step.nearest for step in steps]
+            table["chosen"][order] = np.arange(1, len(order) + 1)
         rescued = gate.rescued[0]
         if rescued.any():
             rescued = without_repeats(order.tolist(), table, gate.passed[0], rescued)
@@ -427,7 +472,7 @@ class Ranking(Struct, frozen=True):
         fresh = self.table["fresh"]
         if self.rules.decay and self.rules.profile.age == "add":
             # Where age adds, it takes a share of the score from all else.
-            fresh = score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
+            fresh = score.score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
         return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
     def _verdict(self, entry: _Entry) -> trace.Verdict:
@@ -451,15 +496,16 @@ class Ranking(Struct, frozen=True):
     def candidate(self, at: int) -> Candidate:
         """Write out the candidate at `at` with all that made its score."""
         evidence, rules = self.evidence, self.rules
-        entry: _Entry = dict(zip(CANDIDATE.names or (), self.table[at].item(), strict=True))
-        row, verdict = entry["row"], self._verdict(entry)
-        ref = evidence.refs[row]
-        text = evidence.texts[ref.rowid]
+        entry: _Entry = dict(zip(score.CANDIDATE.names or (), self.table[at].item(), strict=True))
+        row, ref = entry["row"], evidence.refs[entry["row"]]
+        verdict, text = self._verdict(entry), evidence.texts[ref.rowid]
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
         second = self._second(at, entry)
-        columns: list[Any] = [None if (value := entry[name]) != value else value for name in _NUMBERS]
-        factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
+        # NaN, for want of a number, is the one that differs from itself.
+        columns: list[Any] = [entry[name] if entry[name] == entry[name] else None for name in _NUMBERS]
+        importance = trace.Factor("importance", entry["importance"], str(annotations.importance or ""))
+        project = trace.Factor("project", entry["project"], annotations.project)
         return Candidate(
             *columns,
             chunk=ref,
@@ -470,13 +516,9 @@ class Ranking(Struct, frozen=True):
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
-            age_basis=ages_of(evidence, rules.profile).basis(entry["file"]) if rules.decay else "off",
+            age_basis=score.ages_of(evidence, rules.profile).date(entry["file"]).basis if rules.decay else "off",
             mmr=self._choice(entry) if entry["chosen"] else None,
-            factors=tuple(
-                trace.Factor(term, entry[term], factors[term])
-                for term in ("importance", "project")
-                if term in rules.profile.terms
-            ),
+            factors=(importance, project) if "importance" in rules.profile.terms else (),
             lexical=self._lexical(row) if rules.profile.exact_paths else None,
             annotations=annotations,
             provenance=self._provenance(row, ref) if rules.profile.exact_paths else None,
@@ -493,23 +535,21 @@ class Ranking(Struct, frozen=True):
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
         stage, values = self._stage(entry), self.measured[max(0, entry["part"])]
-        first, (_, window) = entry["first_line"], stage.places(entry["row"])
         columns = values[at].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
-        measures = tuple(
-            trace.MeasurePart(
-                measure.name, value, top, share := value / top if top > 0 else 0.0, weighs, share * weighs
-            )
-            for measure, value, top, weighs in zip(MEASURES, *columns, strict=True)
-            if weighs
-        )
+        measures = []
+        for measure, value, best, counts in zip(MEASURES, *columns, strict=True):
+            share = value / best if best > 0 else 0.0
+            part = trace.MeasurePart(measure.name, value, best, share, weight=counts, points=share * counts)
+            measures += [part] if counts else []
+        _, (first, last) = stage.places(entry["row"])
         return trace.SecondPart(
             weight=weight,
             score=entry["second"],
             points=weight * entry["second"],
-            measures=measures,
+            measures=tuple(measures),
             lost=entry["lost"],
             beside=self._ref(entry["beside"]) if entry["lost"] else None,
-            window=(first + window[0], first + window[1]),
+            window=(entry["first_line"] + first, entry["first_line"] + last),
             asked=stage.query if entry["part"] >= 0 else "",
             leads=entry["leads"],
         )
@@ -545,8 +585,8 @@ class Ranking(Struct, frozen=True):
         if hit is None:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
-        score = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
-        return trace.LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
+        by_words = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
+        return trace.LexicalPart(term, hit.body, by_words, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
 
 _NUMBERS = trace.Numbers.__struct_fields__
@@ -639,14 +679,6 @@ def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats
             yield replace(step, item=int(rows[step.item]), nearest=nearest)
 
 
-def _chosen(table: Table, step: MmrStep, number: int) -> int:
-    """Fill in what made a choice of variety, the `number`th; return which candidate it is."""
-    columns = ("relevance", step.relevance), ("similarity", step.similarity), ("twin", step.nearest)
-    for name, value in (*columns, ("chosen", number)):
-        table[name][step.item] = value
-    return step.item
-
-
 class Losers(Sequence[Candidate]):
     """Those not recalled, by falling score; each is written out when somebody looks at it."""
 
@@ -693,48 +725,47 @@ class Reranking:
 
     def recalled(self, tried: Sequence[Values]) -> list[tuple[int, ...]]:
         """Return the rows that are recalled under each of `tried`, in their order."""
-        ranked = {
-            number: tuple(rows[order[: rules.results]].tolist())
-            for number, rules, rows, order, _ in self._ranked(tried)
-        }
-        return [ranked[number] for number in range(len(tried))]
+        return [tuple(rows[order[: rules.results]].tolist()) for rules, rows, order, _, _ in self._ranked(tried)]
 
     def standings(self, row: int, tried: Sequence[Values]) -> list[Standing]:
         """Return where `row` stands under each of `tried`."""
-        ranked: dict[int, Standing] = {}
-        for number, rules, rows, order, scores in self._ranked(tried, row):
-            there = rows.tolist().index(row) if row in rows else -1
-            place = order.index(there) + 1 if there in order else 0
-            ranked[number] = Standing(place, rules.results, float(scores[there]) if there >= 0 else -math.inf)
-        return [ranked[number] for number in range(len(tried))]
+        result = []
+        for rules, rows, order, scores, passed in self._ranked(tried):
+            candidate = rows.tolist().index(row) if row in rows else -1
+            place = order.index(candidate) + 1 if candidate in order else 0
+            if candidate >= 0 and passed[candidate] and not place:
+                # Variety stops at the limit: what is over the gate and not among the chosen follows them.
+                place = len(order) + 1
+            result.append(Standing(place, rules.results, float(scores[candidate]) if candidate >= 0 else -math.inf))
+        return result
 
-    def _ranked(self, tried: Sequence[Values], row: int = -1) -> Iterator[tuple[int, Rules, Rows, list[int], Floats]]:
-        """Yield each ranking: number, rules, the rows of its candidates, those over the gate in order, all scores."""
-        together: dict[_Pool, list[tuple[int, Rules]]] = defaultdict(list)
-        for number, values in enumerate(tried):
-            rules = Rules.of(self._evidence, values)
-            together[rules.profile.name, rules.mode, rules.limit, rules.mmr].append((number, rules))
-        for key, numbered in together.items():
-            numbers, each = zip(*numbered, strict=True)
-            if key not in self._pools:
-                pool = candidates_of(self._evidence, side_of(self._evidence, each[0]), each[0])
-                alike = likeness(self._evidence, each[0].profile, pool.table["row"]) if each[0].mmr else None
-                self._pools[key] = pool, alike
-            candidates, alike = self._pools[key]
-            scored, rows = score(candidates, each), candidates.table["row"]
-            gate = pass_gate(scored["score"], candidates.table, each)
-            there = np.flatnonzero(rows == row).tolist()
-            orders = _orders(candidates.table, scored, each, gate, alike)
-            for number, rule, order, scores, passed in zip(
-                numbers, each, orders, scored["score"], gate.passed, strict=True
-            ):
-                # Variety stops at the limit: a row that is over the gate and not among the chosen follows them.
-                order += [at for at in there if rule.mmr and passed[at] and at not in order]
-                yield number, rule, rows, order, scores
+    def _ranked(self, tried: Sequence[Values]) -> list[_Ranked]:
+        """Rank by each of `tried`: those that have the same candidates at once."""
+        rules = [Rules.of(self._evidence, values) for values in tried]
+        together: dict[_Pool, list[int]] = defaultdict(list)
+        for number, rule in enumerate(rules):
+            together[rule.profile.name, rule.mode, rule.limit, rule.mmr].append(number)
+        result: dict[int, _Ranked] = {}
+        for pool, numbers in together.items():
+            same = [rules[number] for number in numbers]
+            if pool not in self._pools:
+                candidates = score.candidates_of(self._evidence, score.side_of(self._evidence, same[0]), same[0])
+                alike = likeness(self._evidence, same[0].profile, candidates.table["row"]) if same[0].mmr else None
+                self._pools[pool] = candidates, alike
+            candidates, alike = self._pools[pool]
+            scored = score.score(candidates, same)
+            gate = pass_gate(scored["score"], candidates.table, same)
+            rows, orders = [candidates.table["row"]] * len(same), _orders(candidates.table, scored, same, gate, alike)
+            ranked = zip(same, rows, orders, scored["score"], gate.passed, strict=True)
+            result.update(zip(numbers, ranked, strict=True))
+        return [result[number] for number in range(len(tried))]
 
 
 _Pool = tuple[str, trace.Mode, int, bool]
 """What decides on the candidates and how their order is made: profile, mode, limit, variety."""
+_Ranked = tuple[Rules, Rows, list[int], Floats, Flags]
+"""The rules of a ranking, the rows of its candidates, which of them are over the gate in order, all scores, and which
+pass the gate, rescued ones apart."""
 
 
 def _orders(
@@ -746,16 +777,19 @@ def _orders(
     2026.9 those that the gate rescued come last, without what repeats one that passed.
     """
     lead = leads(scored["part"], scored["score"], gate.passed)
-    whole: list[int] = []
-    for at, (rule, passed, rescued) in enumerate(zip(rules, gate.passed, gate.rescued, strict=True)):
-        ordered = groups(table["level"], scored[at], lead[at])
-        order: Iterable[int] = (item for rows, _ in ordered for item in rows.tolist())
-        if alike is not None:
-            order = (step.item for step in varied(ordered, alike, lead[at], rule))
-        if not rule.profile.exact_paths:
-            yield list(islice((item for item in order if passed[item]), rule.results if rule.mmr else None))
-            continue
-        # No knob of this profile changes a score, so the order of the first of `rules` is that of all.
-        whole = whole or list(order)
+
+    def order(number: int) -> Iterator[int]:
+        ordered = groups(table["level"], scored[number], lead[number])
+        if alike is None:
+            return (item for rows, _ in ordered for item in rows.tolist())
+        return (step.item for step in varied(ordered, alike, lead[number], rules[number]))
+
+    if not rules[0].profile.exact_paths:
+        for number, (rule, passed) in enumerate(zip(rules, gate.passed, strict=True)):
+            yield list(islice(filter(passed.__getitem__, order(number)), rule.results if rule.mmr else None))
+        return
+    # No knob of this profile changes a score, so the order by the first of `rules` is that by all.
+    whole = list(order(0))
+    for passed, rescued in zip(gate.passed, gate.rescued, strict=True):
         added = without_repeats(whole, table, passed, rescued) if rescued.any() else rescued
         yield [item for item in whole if passed[item]] + [item for item in whole if added[item]]

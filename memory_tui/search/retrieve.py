@@ -8,8 +8,8 @@ import time
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import groupby
+from functools import cached_property
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,13 @@ from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
-from memory_tui.search.keyword import Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
+from memory_tui.search.keyword import ALIKE, Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
-from memory_tui.search.question import ALIKE, Time, asks, parse
+from memory_tui.search.question import Time, parse
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
+from memory_tui.search.trace import Chunks, Floats, NearestBy, Rows
 from memory_tui.sentences import Notice, notice
-from memory_tui.tokens import word_stems
+from memory_tui.tokens import only_asks, word_stems
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import span
 
@@ -87,10 +87,10 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
     Raises QueryError for a query that is too long.
     """
     if len(query) > MAX_QUERY:
-        raise QueryError(
-            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
-        )
-    began, text = time.perf_counter(), query.strip(jsstring.WHITESPACE)
+        cause = f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched."
+        raise QueryError(cause, "Ask in fewer words.")
+    began = time.perf_counter()
+    text = query.strip(jsstring.WHITESPACE)
     if identity is None or provider is None or not text:
         return Question(query, text, identity)
     vector, notices = None, tuple[Notice, ...]()
@@ -108,7 +108,8 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
         vector = None
         notices = (notice("meaning_off", cause=error.message, remedy=error.next_step),)
     # A query without any known token points nowhere; the original skips its vector side as well.
-    pointless, seconds = vector is not None and not vector.any(), time.perf_counter() - began
+    pointless = vector is not None and not vector.any()
+    seconds = time.perf_counter() - began
     return Question(query, text, identity, None if pointless else vector, pointless, notices, seconds)
 
 
@@ -201,15 +202,16 @@ class Evidence(Struct, frozen=True, dict=True):
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
     """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
-        laps, text, vector = [time.perf_counter()], question.text, question.vector
-        eligible = _of_source(corpus, source) if source else None
+        laps = [time.perf_counter()]
+        text, vector = question.text, question.vector
+        eligible = np.array([source in ("", name) for name in corpus.files.sources], np.bool_)[corpus.refs.file_of]
         today = dt.datetime.fromtimestamp(now, dt.UTC).astimezone(question.zone).date()
         query = parse(text, today, reads_time=question.reads_time, in_parts=question.in_parts)
         matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
         recommended = matcher.recommended(query, spells=question.spells)
         openclaw, keywords, lexical, texts = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        of_time, of_days = _of_time(corpus, query.time, recommended, eligible, question.most)
+        of_time, of_days = _of_time(matcher, query.time, recommended, question.most)
         shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
         sides = openclaw, *(keywords.each if keywords else ())
         matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
@@ -217,12 +219,11 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         matched += [hit.row for hit in lexical.hits]
         cosine, nearest, nearest_by = _compared(store, matcher, vector, matched, question.most, shown)
         laps.append(time.perf_counter())
-        named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
-        pool = [*nearest.tolist(), *matched, *named]
-        language, share = _hardly_known(question)
-        pooled = np.zeros(len(shown), np.bool_)
-        pooled[shown[pool]] = True
-        _texts(store, corpus, np.flatnonzero(pooled[shown]), texts)
+        titled = _titled(matcher, recommended, text)
+        candidates = [*nearest.tolist(), *matched, *of_days, *titled]
+        # What is folded is read too: where it stands tells of copies.
+        _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[candidates])), texts)
+        language, known_share = _hardly_known(question)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             query=question.query,
@@ -254,7 +255,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             uuid=corpus.uuid,
             source=source,
             language=language,
-            known_share=0.0 if question.pointless else share,
+            known_share=0.0 if question.pointless else known_share,
             closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
             join=question.join,
         )
@@ -293,12 +294,11 @@ def _texts(store: Store, corpus: Corpus, rows: Rows, read: dict[int, str]) -> li
 
 def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> list[Notice]:
     """Return what was read, left out or could not be compared."""
-    plan, notices = side.plan, list[Notice]()
-    if (different := len(set(tokens.WORD.findall(text)))) > tokens.MOST_ALTERNATIVES:
-        notices.append(
-            notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
-        )
-    notices += [notice("searched_otherwise", correction=item) for item in plan.corrections]
+    plan, most = side.plan, tokens.MOST_ALTERNATIVES
+    notices = [notice("searched_otherwise", correction=item) for item in plan.corrections]
+    different = len(set(tokens.WORD.findall(text)))
+    if different > most:
+        notices.insert(0, notice("long_question", different=different, rarest=most, first=tokens.MOST_WORDS))
     if plan.time:
         notices.append(notice("read_as_time", words=plan.time_words, days=str(plan.time), alone=plan.time_alone))
     if plan.parts:
@@ -307,9 +307,7 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
 
 
-def _of_time(
-    corpus: Corpus, time: Time | None, side: KeywordSide, eligible: Flags | None, most: int
-) -> tuple[dict[int, float], list[int]]:
+def _of_time(matcher: Matcher, time: Time | None, side: KeywordSide, most: int) -> tuple[dict[int, float], list[int]]:
     """Return what the files of a time count, by file, and rows that are candidates for their time alone.
 
     The files are those of the time that was asked about, or of soon after it. Of their rows there are `most`, those
@@ -318,22 +316,23 @@ def _of_time(
     """
     if time is None:
         return {}, side.newest.tolist()
-    counted = ((file, min(map(time.nearness, span(dated)))) for file, dated in enumerate(corpus.files.dates) if dated)
-    files = {file: value for file, value in counted if value}
+    dates, file_of = matcher.corpus.files.dates, matcher.corpus.refs.file_of
+    nearness = ((file, min(map(time.nearness, span(dated)))) for file, dated in enumerate(dates) if dated)
+    files = {file: value for file, value in nearness if value}
     if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
         return files, []
-    rows = np.flatnonzero(np.isin(corpus.refs.file_of, list(files)) & (True if eligible is None else eligible))
-    return files, sorted(rows.tolist(), key=lambda row: -files[int(corpus.refs.file_of[row])])[:most]
+    rows = np.flatnonzero(np.isin(file_of, list(files)) & matcher.eligible)
+    return files, sorted(rows.tolist(), key=lambda row: -files[int(file_of[row])])[:most]
 
 
-def _titled(corpus: Corpus, side: KeywordSide, text: str, eligible: Flags | None) -> list[int]:
+def _titled(matcher: Matcher, side: KeywordSide, text: str) -> list[int]:
     """Return the first rows of the notes that `text` names by their title or file name, where it asks nothing else."""
     if side.plan.time or side.plan.for_now or side.plan.value:
         return []
-    return [row for row in corpus.by_title.get(tokens.letters_of(text), ()) if eligible is None or eligible[row]]
+    return [row for row in matcher.corpus.by_title.get(tokens.letters_of(text), ()) if matcher.eligible[row]]
 
 
-FEWEST_SAID = 5
+FEWEST_WORDS = 5
 """Words of a line that takes one place wherever it stands; shorter ones, as greetings, are no statement (chats)."""
 _ASIDE = re.compile(
     r"(?:^|[\W_\d])(?:archived?|archiv|backups?|bak|old|cop(?:y|ies)|conflict|kopie|trash|deleted)(?=$|[\W_\d])",
@@ -343,37 +342,40 @@ _ASIDE = re.compile(
 
 
 def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], read: Callable[[Rows], list[str]]) -> Rows:
-    """Return for each row of the corpus the one that is shown in its place, which mostly is itself."""
-    corpus, files = matcher.corpus, matcher.corpus.files
+    """Return for each row of the corpus the one that is shown in its place, which mostly is itself.
+
+    One row is shown for a passage that stands in several places, and for a line that several notes repeat.
+    """
+    corpus, files, file_of = matcher.corpus, matcher.corpus.files, matcher.corpus.refs.file_of
 
     def order(row: int) -> tuple[float, bool, int, str, int]:
-        file = int(corpus.refs.file_of[row])
+        file = int(file_of[row])
         path = files.paths[file]
         return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
 
-    by_passage = partial(_by_passage, corpus, matcher.eligible, order)
-    shown = by_passage() if of_time or matcher.eligible is not None else corpus.once("shown", by_passage).copy()
-    words = [word for word in (*side.plan.words, *side.plan.counted) if not asks(word)]
+    def by_passage() -> Rows:
+        shown = np.arange(len(corpus))
+        rows = corpus.copied[matcher.eligible[corpus.copied]].tolist()
+        for _, group in groupby(rows, lambda row: corpus.passages[row]):
+            copies = list(group)
+            shown[copies] = min(copies, key=order)
+        return shown
+
+    is_usual = matcher.eligible.all() and not of_time
+    shown = corpus.once("shown", by_passage).copy() if is_usual else by_passage()
+    words = [word for word in (*side.plan.words, *side.plan.counted) if not only_asks(word)]
     idf = {stem: lucene_idf(side.frequency.get(word, 0), len(corpus)) for word in words for stem in word_stems(word)}
     folded = set[str]()
-    while said := _said_again(corpus, first_shown(shown, side.postings.rows, CANDIDATES), idf, read) - folded:
-        folded |= said
-        for line in said:
+    while lines := _repeats(corpus, first_shown(shown, side.postings.rows, CANDIDATES), idf, read) - folded:
+        folded |= lines
+        for line in lines:
             rows = distinct(shown[matcher.openclaw(line).postings.rows])
-            rows = rows[[_says_alone(text, line, folded, idf) for text in read(rows)]]
+            rows = rows[[_answers_by(line, text, folded, idf) for text in read(rows)]]
             if len(rows):
                 best = min(rows.tolist(), key=order)
-                shown[rows[corpus.refs.file_of[rows] != corpus.refs.file_of[best]]] = best
+                shown[rows[file_of[rows] != file_of[best]]] = best
+                # What another row was shown for moves along with that one.
                 shown = shown[shown]
-    return shown
-
-
-def _by_passage(corpus: Corpus, eligible: Flags | None, order: Callable[[int], Any]) -> Rows:
-    shown, rows = np.arange(len(corpus)), corpus.copied
-    rows = rows if eligible is None else rows[eligible[rows]]
-    for _, group in groupby(rows.tolist(), lambda row: corpus.passages[row]):
-        places = list(group)
-        shown[places] = min(places, key=order)
     return shown
 
 
@@ -381,39 +383,34 @@ def _lines(text: str) -> list[str]:
     return [line.strip(" -*") for line in text.lower().split("\n")]
 
 
-def _said_again(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Callable[[Rows], list[str]]) -> set[str]:
-    """Return the lines that several notes of the `first` matches say word for word, so that such copies are one hit.
+def _repeats(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Callable[[Rows], list[str]]) -> set[str]:
+    """Return the lines that several notes of the `first` matches hold word for word, so that such copies are one hit.
 
     Each holds most of what any line holds of the question, by the `idf` of its stems. Headings repeat by nature.
     """
     # Neighbours in a note have lines in common.
-    by_file: defaultdict[int, set[str]] = defaultdict(set)
+    lines_of: defaultdict[int, set[str]] = defaultdict(set)
     for file, text in zip(corpus.refs.file_of[first].tolist(), read(first), strict=True):
-        by_file[file].update(_lines(text))
-    every, repeated = set[str](), set[str]()
-    for lines in by_file.values():
-        repeated |= every & lines
-        every |= lines
-    said = [line for line in repeated if len(line.split()) >= FEWEST_SAID and line[0] != "#"]
-    value = {line: sum(_matter(line, idf).values()) for line in (every if said else ())}
-    return {line for line in said if value[line] >= ALIKE * max(value.values()) > 0}
+        lines_of[file].update(_lines(text))
+    notes = Counter(chain.from_iterable(lines_of.values()))
+    repeated = [line for line in notes if notes[line] > 1 and len(line.split()) >= FEWEST_WORDS and line[0] != "#"]
+    if not repeated:
+        return set()
+    held = {line: sum(_idf_by_word(line, idf).values()) for line in notes}
+    most = max(held.values())
+    return {line for line in repeated if held[line] > 0 and held[line] >= ALIKE * most}
 
 
-def _says_alone(text: str, line: str, folded: set[str], idf: Mapping[str, float]) -> bool:
+def _answers_by(line: str, text: str, folded: set[str], idf: Mapping[str, float]) -> bool:
     """Return whether `text` has `line`, and no other line that is not `folded` has its words of the question."""
-    lines, matter = _lines(text), _matter(line, idf)
+    lines, words = _lines(text), _idf_by_word(line, idf)
     others = (other for other in lines if other not in folded and not other.startswith("#"))
-    return line in lines and not any(all(word in other for word in matter) for other in others)
+    return line in lines and not any(all(word in other for word in words) for other in others)
 
 
-def _matter(line: str, idf: Mapping[str, float]) -> dict[str, float]:
+def _idf_by_word(line: str, idf: Mapping[str, float]) -> dict[str, float]:
     """Return the words of `line` whose stems have an `idf`, with that."""
     return {word: idf[stem] for word in tokens.WORD.findall(line) for stem in word_stems(word) if stem in idf}
-
-
-def _of_source(corpus: Corpus, source: str) -> Flags:
-    """Return which rows are of `source`."""
-    return np.array([name == source for name in corpus.files.sources], np.bool_)[corpus.refs.file_of]
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1
@@ -435,9 +432,9 @@ def _hardly_known(question: Question) -> tuple[str, float]:
     share = static_table().share_known(query)
     if share >= _KNOWN_LANGUAGE:
         return "", 1.0
-    scripts = Counter(unicodedata.name(item, "unknown").split()[0] for item in query if item.isalpha())
-    first = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
-    return _SPOKEN.get(first, first.title()), share if share >= _LEAST_KNOWN else 0.0
+    scripts = Counter(unicodedata.name(letter, "unknown").split()[0] for letter in query if letter.isalpha())
+    script = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
+    return _SPOKEN.get(script, script.title()), share if share >= _LEAST_KNOWN else 0.0
 
 
 def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Floats | None) -> Closest | None:
@@ -466,13 +463,13 @@ def _compared(
     """
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""
-    corpus, eligible = matcher.corpus, matcher.eligible
+    corpus, compared = matcher.corpus, matcher.corpus.embedded & matcher.eligible
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
     cosine, nearest_by = cosines(store, corpus, vector, MOST_CANDIDATES, also)
-    compared = corpus.embedded if eligible is None else corpus.embedded & eligible
     cosine[~compared] = np.nan
-    nearest, folded = _nearest(cosine, most), shown != np.arange(len(shown))
+    nearest = _nearest(cosine, most)
+    folded = shown != np.arange(len(shown))
     if folded[nearest].any():
         nearest = distinct(np.append(nearest, _nearest(np.where(folded, np.nan, cosine), most)))
     precise = distinct(np.concatenate([nearest, shown[nearest], np.array(matched, np.int64)]))

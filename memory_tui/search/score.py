@@ -11,15 +11,19 @@ from msgspec import Struct
 from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
-from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
+from memory_tui.search.keyword import ALIKE, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.lexical_2026_9 import Hit, Lexical
-from memory_tui.search.question import LOOKED_AT, asks, holds_value, newness
+from memory_tui.search.question import holds_value
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import CANDIDATES, SecondStage
 from memory_tui.search.trace import Flags, Floats, Mode, QueryPlan, Rows, Table
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
 
+LOOKED_AT = 40
+"""How many of the first candidates are compared by their values (now-images)."""
+UNDATED = 0.5
+"""How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
 MODEL_SHARE = 0.1
 """What a language model counts beside everything else. More gains nothing on FAQs (.883/.832; at .3 .875/.830, at 0
 .864/.816; by the table .832/.798) and costs three pairs' chats their order (.747/.683; at .3 .659 of nDCG; by the table
@@ -62,24 +66,25 @@ class Rules(Struct, frozen=True):
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
             values = {**values, **profile.fixed}
-        vector, text = normalised_weights(
-            float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
-        )
-        if profile.second_stage:
-            vector, text = evidence.known_share * vector, text + (1.0 - evidence.known_share) * vector
+        weights = (float(values[f"query.hybrid.{side}Weight"]) for side in ("vector", "text"))
+        vector, text = normalised_weights(*weights)
         second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
+        if profile.second_stage:
+            text += (1.0 - evidence.known_share) * vector
+            vector *= evidence.known_share
         if evidence.closest is not None and profile.second_stage and mode != "keywords only":
             # MODEL_SHARE of the score is the vector, the rest is as it would be: so it has other weights.
-            first, second = (1.0 - MODEL_SHARE) * (1.0 - second), (1.0 - MODEL_SHARE) * second
-            vector, text = (first * vector + MODEL_SHARE) / (1.0 - second), first * text / (1.0 - second)
-        one_sided = mode != "hybrid"
-        if one_sided and profile.missing_side == "zero":
+            first = (1.0 - MODEL_SHARE) * (1.0 - second)
+            second *= 1.0 - MODEL_SHARE
+            vector = (first * vector + MODEL_SHARE) / (1.0 - second)
+            text = first * text / (1.0 - second)
+        if mode != "hybrid" and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
         results = int(values["query.maxResults"])
         multiplier = int(values["query.hybrid.candidateMultiplier"])
         # The original counts variety, and up to 2026.3 age, only where it merges two lists.
-        aged = not (one_sided and profile.age == "multiply" and not profile.fixed)
-        decay = bool(values["query.hybrid.temporalDecay.enabled"]) and aged
+        ages = mode == "hybrid" or profile.age == "add" or bool(profile.fixed)
+        decay = ages and bool(values["query.hybrid.temporalDecay.enabled"])
         return cls(
             profile=profile,
             mode=mode,
@@ -90,7 +95,7 @@ class Rules(Struct, frozen=True):
             min_score=float(values["query.minScore"]),
             half_life=float(values["query.hybrid.temporalDecay.halfLifeDays"]),
             decay=decay,
-            mmr=bool(values["query.hybrid.mmr.enabled"]) and not one_sided,
+            mmr=mode == "hybrid" and bool(values["query.hybrid.mmr.enabled"]),
             mmr_lambda=float(values["query.hybrid.mmr.lambda"]),
             recency=float(values["recency.weight"]) if decay and profile.age == "add" else 0.0,
             date_boost=0.0 if "dateBoost" in profile.ignores else float(values["dateBoost"]),
@@ -100,8 +105,9 @@ class Rules(Struct, frozen=True):
 
 
 def _columns(floats: str, integers: str, flags: str) -> list[tuple[str, str]]:
-    kinds = (("f8", floats), ("i8", integers), ("?", flags))
-    return [(name, kind) for kind, names in kinds for name in names.split()]
+    """Return columns for numpy: each name with its type."""
+    names_of = {"f8": floats, "i8": integers, "?": flags}
+    return [(name, kind) for kind, names in names_of.items() for name in names.split()]
 
 
 _SCORED = _columns(
@@ -148,14 +154,11 @@ class Candidates(Struct, frozen=True):
     """What it is measured in."""
 
 
-DEFAULT_WEIGHTS = (0.7, 0.3)
-
-
 def normalised_weights(vector: float, text: float) -> tuple[float, float]:
     """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
     vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
     total = vector + text
-    return (vector / total, text / total) if total > 0 else DEFAULT_WEIGHTS
+    return (vector / total, text / total) if total > 0 else (0.7, 0.3)
 
 
 def clamped(rank: Floats) -> Floats:
@@ -196,8 +199,8 @@ def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
     if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
     side = evidence.recommended if profile.join == "OR" else evidence.openclaw
-    result = profile.exact_paths and evidence.lexical.hits
-    return "keywords only" if side.plan.fts_query or result else "nothing"
+    has_words = bool(side.plan.fts_query) or (profile.exact_paths and len(evidence.lexical.hits) > 0)
+    return "keywords only" if has_words else "nothing"
 
 
 def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
@@ -213,32 +216,31 @@ def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
 
 def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     """Return what the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
-    best: dict[int, tuple[float, float]] = {}
+    score_of, bm25_of = dict[int, float](), dict[int, float]()
     for side in search.each:
         rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
         scores = _text_scores(rules.profile, bm25, 0.0)
         for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
-            if row not in best or score > best[row][0]:
-                best[row] = score, rank
-    order = sorted(best, key=lambda row: -best[row][0])
-    postings = Postings(np.array(order, dtype=np.int64), np.array([best[row][1] for row in order], dtype=np.float64))
+            if score > score_of.get(row, -1.0):
+                score_of[row], bm25_of[row] = score, rank
+    order = sorted(score_of, key=lambda row: -score_of[row])
+    postings = Postings(np.array(order, np.int64), np.array([bm25_of[row] for row in order], np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
     return KeywordSide(search.plan, postings, frequency, whole=True)
 
 
 def _listed(result: Lexical) -> KeywordSide:
     """Return the lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
-    postings = Postings(
-        np.array([hit.row for hit in result.hits], dtype=np.int64), np.array([hit.bm25 for hit in result.hits])
-    )
-    frequency = {word: count for search in result.searches[:1] for word, count in search.frequency.items()}
-    return KeywordSide(result.plan, postings, frequency, whole=True)
+    rows, bm25 = [hit.row for hit in result.hits], [hit.bm25 for hit in result.hits]
+    frequency = result.searches[0].frequency if result.searches else {}
+    return KeywordSide(result.plan, Postings(np.array(rows, np.int64), np.array(bm25)), frequency, whole=True)
 
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
+    """Return the text score of each bm25 by the profile's rule; `best` is the best -bm25 of the query."""
     if profile.text_score == "magnitude":
         return over_best(-bm25, best)
     return clamped(bm25) if profile.text_score == "clamped" else lexical_2026_9.saturated(bm25)
@@ -247,6 +249,7 @@ def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
 def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
     """Return the 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
     place = np.zeros(chunks, np.int64)
+    # From the last to the first: what is written later stays.
     place[pool[::-1]] = np.arange(len(pool), 0, -1)
     return place[rows]
 
@@ -268,18 +271,19 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     profile, mode = rules.profile, rules.mode
     nearest = evidence.nearest if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
     matched = side.postings.rows if mode in ("hybrid", "keywords only") else _NO_ROWS
-    named = np.concatenate([evidence.of_days, evidence.titled]) if profile.second_stage else _NO_ROWS
+    named = _NO_ROWS
     if profile.one_place:
         # The row that is shown has the first rank of all that it stands for.
         nearest, matched = (first_shown(evidence.shown, pool, rules.limit) for pool in (nearest, matched))
-        named = evidence.shown[named]
+        named = evidence.shown[np.concatenate([evidence.of_days, evidence.titled])]
     else:
-        nearest, matched = nearest[: rules.limit], matched[: None if side.whole else rules.limit]
+        nearest = nearest[: rules.limit]
+        matched = matched if side.whole else matched[: rules.limit]
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *named.tolist()])), dtype=np.int64)
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)
-    refs, computed = evidence.refs, profile.missing_side == "computed"
+    refs = evidence.refs
     table = np.zeros(len(rows), CANDIDATE)
     table["row"], table["file"] = rows, refs.file_of[rows]
     table["first_line"], table["last_line"] = refs.first_lines[rows], refs.last_lines[rows]
@@ -298,16 +302,15 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["text"] = [_keyword_score(hits.get(row), mode) for row in rows.tolist()]
         table["ordering"] = [_unmatched(hits.get(row)) for row in rows.tolist()]
     else:
-        counted = ~np.isnan(bm25) & (computed | (table["text_rank"] > 0)) & (mode != "vectors only")
-        table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
+        proposed = (table["text_rank"] > 0) | (profile.missing_side == "computed")
+        counts = ~np.isnan(bm25) & proposed & (mode != "vectors only")
+        table["text"] = np.where(counts, _text_scores(profile, np.where(counts, bm25, -1.0), text_scale), 0.0)
 
     table["age_days"] = ages_of(evidence, profile).days(table["file"])
-    if evidence.of_named_time:
-        table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
+    table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
     table["importance"] = table["project"] = 1.0
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
-    if "importance" in profile.terms:
         notes = [evidence.lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
         table["importance"] = [0.75 + 0.05 * entry.importance if entry.importance else 1.0 for entry in notes]
         table["project"] = [lexical_2026_9.project_factor(entry, evidence.lexical.active) for entry in notes]
@@ -318,7 +321,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         vector, text = (float(profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
         order = np.argsort(-(vector * table["vector"] + text * table["text"]), kind="stable")
         stages = _stages(evidence, side, mode, order[:CANDIDATES], table["row"], texts)
-        _name(stages[0], side.plan, order, table, texts, *np.split(named, [len(evidence.of_days)]))
+        _name(evidence, side.plan, stages[0], table, order, texts)
     matches = int(np.count_nonzero(~np.isnan(every)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
     return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
@@ -344,9 +347,7 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
     return scale
 
 
-def _name(
-    stage: SecondStage, plan: QueryPlan, order: Rows, table: Table, texts: Sequence[str], newest: Rows, titled: Rows
-) -> None:
+def _name(evidence: Evidence, plan: QueryPlan, stage: SecondStage, table: Table, order: Rows, texts: list[str]) -> None:
     """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for.
 
     What the query is the title of counts 1, where it asks for neither. `order` is that of a ranking without knobs.
@@ -355,40 +356,64 @@ def _name(
         first = order[:LOOKED_AT]
         table["named"][first] = holds_value([texts[at] for at in first.tolist()], plan.value, plan.words)
     elif plan.for_now:
-        first = distinct(np.append(order[:CANDIDATES], np.flatnonzero(np.isin(table["row"], newest))))
-        held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
+        newest = np.flatnonzero(np.isin(table["row"], evidence.shown[evidence.of_days]))
+        first = distinct(np.append(order[:CANDIDATES], newest))
+        held = stage.held_by_lines([texts[at] for at in first.tolist()])
         table["named"][first] = newness(held, table["age_days"][first])
-    elif len(titled):
-        table["named"][np.isin(table["row"], titled)] = 1.0
+    elif len(evidence.titled):
+        table["named"][np.isin(table["row"], evidence.shown[evidence.titled])] = 1.0
+
+
+def newness(held: Floats, age_days: Floats) -> Floats:
+    """Return how new each candidate is among those that say the same: the newest 1, the next a half, the third a third.
+
+    They say the same whose best line has `held` about as much as the best of all. Others are 0, and all on one day.
+    By equal steps an older one that says it in fewer words came first (now-images whole, and with two values each).
+    """
+    result = np.zeros(len(held))
+    alike = held >= ALIKE * held.max(initial=0.0)
+    ages = age_days[alike]
+    # The oldest day comes first; what has none (NaN) comes last.
+    days, number = np.unique(np.floor(-ages), return_inverse=True)
+    dated = np.count_nonzero(~np.isnan(days))
+    if dated and len(days) > 1:
+        result[alike] = np.where(np.isnan(ages), UNDATED, 1.0 / np.maximum(dated - number, 1))
+    return result
 
 
 def _stages(
     evidence: Evidence, side: KeywordSide, mode: Mode, first: Rows, rows: Rows, texts: Sequence[str]
 ) -> tuple[SecondStage, ...]:
     """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
-    plan, stages = side.plan, list[SecondStage]()
-    searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
+    plan = side.plan if mode != "vectors only" else QueryPlan(parts=side.plan.parts)
+    searched = *plan.words, *plan.counted
     # That of the whole question comes first: the level of an answer goes by it.
-    asked = [(evidence.query, searched)]
-    asked += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
-    for query, words in asked:
+    questions = [(evidence.query, searched)]
+    questions += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
+    stages = list[SecondStage]()
+    for query, words in questions:
         key = "second stage", mode, rows[first].tobytes(), query
         if key not in evidence.reusable:
-            meaning = 0.0 if mode == "keywords only" else evidence.known_share
-            reference = {int(rows[at]): texts[at] for at in first.tolist()}
-            looked = words, left_out, side.frequency, len(evidence.refs), query
-            evidence.reusable[key] = SecondStage(*looked, reference, meaning=meaning)
+            evidence.reusable[key] = SecondStage(
+                query,
+                words=words,
+                left_out=plan.dropped,
+                frequency=side.frequency,
+                chunks=len(evidence.refs),
+                reference={int(rows[at]): texts[at] for at in first.tolist()},
+                meaning=0.0 if mode == "keywords only" else evidence.known_share,
+            )
         stages.append(evidence.reusable[key])
     return tuple(stages)
 
 
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:
-    """What the word side gives a chunk: nothing to one that only its path was found by, where the path is exact."""
+    """Return what the word side gives a chunk: nothing where its path alone was found, and is exact."""
     if hit is None or (hit.level and not hit.body):
         return 0.0
-    if mode == "keywords only" and hit.body:
+    if hit.text_score > 0 or (mode == "keywords only" and hit.body):
         return hit.score
-    return hit.score if hit.text_score > 0 else 0.0 if hit.level else hit.path_score
+    return 0.0 if hit.level else hit.path_score
 
 
 def _unmatched(hit: Hit | None) -> float:
@@ -435,39 +460,43 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
     scored["text_points"] = column([rule.text_weight for rule in rules]) * table["text"]
     scored["hybrid"] = hybrid = scored["vector_points"] + scored["text_points"]
     fade = decay_factor(table["age_days"][None, :], column([rule.half_life for rule in rules]))
-    multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
+    multiplies = column([rule.decay and profile.age == "multiply" for rule in rules]) > 0
     scored["age_factor"] = factor = np.where(multiplies, fade, 1.0)
     share = column([rule.share(dated) for rule in rules])
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
     scored["age_points"] = share * column([rule.recency for rule in rules]) * fade
     scored["date_points"] = share * column([rule.date_boost if dated else 0.0 for rule in rules]) * table["named"]
-    if profile.exact_paths:
-        content = np.where(hybrid != 0, hybrid, table["ordering"])
-        base = np.where(table["level"] > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
-        merit, fresh = (values * table["importance"] * table["project"] for values in (base * factor, base))
-        # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
-        named = table["level"] > 0
-        scored["merit"] = merit
-        scored["score"] = np.where(named, table["project"], np.where(hybrid == 0, 0.0, merit))
-        scored["fresh"] = np.where(named, table["project"], fresh)
-        return scored
     second = column([rule.second_weight for rule in rules])
-    if not candidates.stages or not second.any():
+    if profile.exact_paths:
+        _score_named(table, scored)
+    elif not candidates.stages or not second.any():
         scored["merit"] = scored["score"] = share * (hybrid * factor) + scored["age_points"] + scored["date_points"]
         scored["fresh"] = share * hybrid + scored["date_points"]
-        return scored
-    added = scored["age_points"] + scored["date_points"]
-    order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
-    total = share * (1.0 - second) * hybrid + share * second * scored["second"]
-    penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
-    lost, twin = second_stage.spread((total + added)[:, used], np.searchsorted(used, order), table[used], penalty)
-    scored["lost"][:, used] = lost
-    scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
-    # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
-    total = total + scored["age_points"] + scored["date_points"]
-    # Where age only adds, it takes nothing from anybody.
-    scored["merit"] = scored["fresh"] = scored["score"] = (total - scored["lost"]).round(12)
+    else:
+        added = scored["age_points"] + scored["date_points"]
+        order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
+        total = share * (1.0 - second) * hybrid + share * second * scored["second"]
+        penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
+        places = np.searchsorted(used, order)
+        lost, twin = second_stage.spread((total + added)[:, used], places, table[used], penalty)
+        scored["lost"][:, used] = lost
+        scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
+        # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
+        total = (total + scored["age_points"] + scored["date_points"] - scored["lost"]).round(12)
+        # Where age only adds, it takes nothing from anybody.
+        scored["merit"] = scored["fresh"] = scored["score"] = total
     return scored
+
+
+def _score_named(table: Table, scored: Table) -> None:
+    """Fill in the scores of OpenClaw 2026.9, which puts the notes first that the question names (section 7.3)."""
+    is_named, hybrid = table["level"] > 0, scored["hybrid"]
+    content = np.where(hybrid != 0, hybrid, table["ordering"])
+    base = np.where(is_named, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
+    scored["merit"] = merit = base * scored["age_factor"] * table["importance"] * table["project"]
+    # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
+    scored["score"] = np.where(is_named, table["project"], np.where(hybrid == 0, 0.0, merit))
+    scored["fresh"] = np.where(is_named, table["project"], base * table["importance"] * table["project"])
 
 
 def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) -> tuple[Rows, Rows]:
@@ -475,20 +504,18 @@ def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) 
 
     Returns their order by each of the rules, and all of them once.
     """
-    table = candidates.table
     order = np.argsort(-first, axis=1, kind="stable")[:, :CANDIDATES]
     inside = np.zeros(first.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
-    rows, texts = table["row"][used].tolist(), [candidates.texts[at] for at in used.tolist()]
+    rows = candidates.table["row"][used].tolist()
+    texts = [candidates.texts[at] for at in used.tolist()]
     # Of a question in parts a chunk answers one, that which it answers best.
     stages = candidates.stages[1:] or candidates.stages
-    by_part = np.stack(
-        [second_stage.shares(stage.measure(rows, texts), inside[:, used]) @ stage.weights for stage in stages]
-    )
+    by_part = [second_stage.shares(stage.measure(rows, texts), inside[:, used]) @ stage.weights for stage in stages]
     scored["inside"] = inside
     if len(stages) > 1:
         scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
-    scored["second"][:, used] = by_part.max(axis=0)
+    scored["second"][:, used] = np.max(by_part, axis=0)
     return order, used

@@ -18,7 +18,7 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from itertools import accumulate, chain, compress, pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from memory_tui import tokens
 from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
-from memory_tui.search.corpus import one_blas_thread
+from memory_tui.search.corpus import one_blas_thread, places_in
 from memory_tui.search.keyword import lucene_idf
 from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows, Table
 from memory_tui.workspace.notes import heading_on
@@ -92,13 +92,6 @@ def joined(texts: Sequence[Passages]) -> Joined:
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
 
 
-def places_in(keys: Rows, values: Rows) -> tuple[Rows, Rows]:
-    """Return where values stand among the rising `keys`, and which of `values` those are."""
-    at = np.searchsorted(keys, values, side="right") - 1
-    there = np.flatnonzero(keys[at] == values)
-    return at[there], there
-
-
 def stem_counts(keys: Rows, passages: Passages) -> Floats:
     """Count each stem of `keys`, hashes, in each line: (keys, lines)."""
     count = len(passages.stem_counts)
@@ -123,9 +116,8 @@ def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Rows]:
     rows = spelled.split("\n")
     cut = [" ".join(rows[at].split()) for at in lines]
     whole = f" {' '.join(filter(None, cut))} "
-    codes = np.frombuffer(
-        whole.encode("ascii" if plain else "utf-32-le", "surrogatepass"), np.uint8 if plain else "<u4"
-    )
+    encoding, width = ("ascii", "u1") if plain else ("utf-32-le", "<u4")
+    codes = np.frombuffer(whole.encode(encoding, "surrogatepass"), width)
     counts = np.array([len(part) + 1 if part else 0 for part in cut], np.int64)
     # The space before all of them, and a text without a letter.
     counts[0] += len(codes) - int(counts.sum())
@@ -148,13 +140,14 @@ def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
     def mixed(a: Integers, b: Integers, c: Integers) -> Integers:
         return (a << 4 ^ b << 2 ^ c) & (_SIEVE - 1)
 
-    marks, low = np.zeros(_SIEVE, np.bool_), letters.astype(np.uint16)
-    marks[mixed(*(keys >> shift & (1 << _SHIFT) - 1 for shift in (2 * _SHIFT, _SHIFT, 0)))] = True
-    # Few trigrams are of a key: of the others none is made.
-    places = np.flatnonzero(marks.take(mixed(low[:-2], low[1:-1], low[2:])))
-    first, second, third = (letters[places + at].astype(np.int64) for at in range(3))
-    at, hit = places_in(keys, first << 2 * _SHIFT | second << _SHIFT | third)
-    return at, places[hit]
+    # Few trigrams of a text are asked for: the keys of those alone are made that may be.
+    may_be = np.zeros(_SIEVE, np.bool_)
+    may_be[mixed(*(keys >> shift & (1 << _SHIFT) - 1 for shift in (2 * _SHIFT, _SHIFT, 0)))] = True
+    low = letters.astype(np.uint16)
+    places = np.flatnonzero(may_be.take(mixed(low[:-2], low[1:-1], low[2:])))
+    first, second, third = (letters[places + offset].astype(np.int64) for offset in range(3))
+    grams, there = places_in(keys, first << 2 * _SHIFT | second << _SHIFT | third)
+    return grams, places[there]
 
 
 def gram_counts(keys: Rows, grams: tuple[Rows, Rows], texts: Joined) -> Floats:
@@ -162,19 +155,20 @@ def gram_counts(keys: Rows, grams: tuple[Rows, Rows], texts: Joined) -> Floats:
 
     Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
     """
-    ends, (at, places) = texts.letter_ends, grams
-    text = np.searchsorted(ends, places, side="right")
-    size = len(keys) * len(ends)
-    counts = np.bincount(at * len(ends) + text, minlength=size).reshape(len(keys), len(ends)).astype(np.float64)
+    numbers, places = grams
+    ends, size = texts.letter_ends, (len(keys), len(texts.letter_ends))
+    flat = numbers * len(ends) + np.searchsorted(ends, places, side="right")
+    counts = np.bincount(flat, minlength=len(keys) * len(ends)).reshape(size).astype(np.float64)
     short = np.flatnonzero(keys < 1 << 2 * _SHIFT).tolist()
     if not short:
         return counts
     codes = texts.passages.letters.astype(np.int64)
-    wide = codes >= _CJK_FROM
-    pairs = np.where(wide[:-1] & wide[1:], codes[:-1] << _SHIFT | codes[1:], -1)
-    for row in short:
-        result = pairs == keys[row] if keys[row] >= 1 << _SHIFT else wide & (codes == keys[row])
-        counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(result), side="right"), minlength=len(ends))
+    is_cjk = codes >= _CJK_FROM
+    pairs = np.where(is_cjk[:-1] & is_cjk[1:], codes[:-1] << _SHIFT | codes[1:], -1)
+    for number in short:
+        is_pair = keys[number] >= 1 << _SHIFT
+        there = np.flatnonzero(pairs == keys[number] if is_pair else is_cjk & (codes == keys[number]))
+        counts[number] = np.bincount(np.searchsorted(ends, there, side="right"), minlength=len(ends))
     return counts
 
 
@@ -184,21 +178,24 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
     That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE. `words` are (words, trigrams): which trigrams
     each has, none for a pair of characters, which is like nothing.
     """
-    at, places = grams
+    numbers, places = grams
     # The first word stands behind the first space; between two texts is one of no letter.
     begins = np.flatnonzero(passages.letters == ord(" ")) + 1
+    lengths = np.diff(begins) - 1
     # A trigram may begin with the space before its word.
-    lengths, of_word = np.diff(begins) - 1, np.searchsorted(begins, places + 2, side="right") - 1
-    of_pair, hit = np.divmod(np.flatnonzero(words[:, at]), max(1, len(at)))
+    word_at = np.searchsorted(begins, places + 2, side="right") - 1
+    of_asked, there = np.divmod(np.flatnonzero(words[:, numbers]), max(1, len(numbers)))
     # They rise: words one after the other, and places as the letters stand.
-    pairs = of_pair * len(lengths) + of_word[hit]
+    pairs = of_asked * len(lengths) + word_at[there]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
-    (asked, word), shared = np.divmod(pairs[first], len(lengths)), np.diff(first, append=len(pairs))
+    shared = np.diff(first, append=len(pairs))
+    asked, word = np.divmod(pairs[first], len(lengths))
     dice = np.minimum(2.0 * shared / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
     near = dice >= LEAST_ALIKE
     starts = _bounds(passages.letter_counts)[passages.window_from]
+    windows = np.searchsorted(starts, begins[word[near]], side="right") - 1
     alike = np.zeros((len(words), len(starts)))
-    np.maximum.at(alike, (asked[near], np.searchsorted(starts, begins[word[near]], side="right") - 1), dice[near])
+    np.maximum.at(alike, (asked[near], windows), dice[near])
     return alike
 
 
@@ -211,10 +208,10 @@ def _hashes(words: list[str]) -> list[tuple[int, ...]]:
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
     cut_at = tokens.spans("\n".join(spelled))
+    numbers = np.searchsorted(ends, [start for start, _, _ in cut_at], side="right").tolist()
     stems: list[list[int]] = [[] for _ in words]
-    starts = np.array([start for start, _, _ in cut_at], np.int64)
-    for (_, _, stem), at in zip(cut_at, np.searchsorted(ends, starts, side="right").tolist(), strict=True):
-        stems[at].append(hash(stem))
+    for (_, _, stem), number in zip(cut_at, numbers, strict=True):
+        stems[number].append(hash(stem))
     return list(map(tuple, stems))
 
 
@@ -227,7 +224,8 @@ class _Words:
 
     def _forget(self) -> None:
         # The word of number 0, a line end, has none.
-        self._numbers, self._characters = {"\n": 0}, 0
+        self._numbers = {"\n": 0}
+        self._characters = 0
         self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
         """Of stems and of ids all numbers, and where those of each word begin; behind what is used there is room."""
 
@@ -239,9 +237,11 @@ class _Words:
                 self._learn(words)
             places = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
             cuts = self._cuts
-        lines, result = np.append(0, np.flatnonzero(places == 0)), []
+        lines = np.append(0, np.flatnonzero(places == 0))
+        result = []
         for numbers, starts in cuts:
             counts = starts[places + 1] - starts[places]
+            # Each number of a word, from where its first one stands.
             at = np.repeat(starts[places + 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
             result.append((numbers[at], np.add.reduceat(counts, lines)))
         return result
@@ -253,10 +253,11 @@ class _Words:
         fresh = [word for word in dict.fromkeys(words) if word not in self._numbers]
         ids = self._table.word_ids(fresh) if self._table else [()] * len(fresh)
         cuts = []
-        for (numbers, starts), each in zip(self._cuts, (_hashes(fresh), ids), strict=True):
-            used, more = int(starts[known]), np.fromiter(chain.from_iterable(each), np.int64)
-            ends = used + np.cumsum([len(of_word) for of_word in each])
-            cuts.append((_with(numbers, used, more), _with(starts, known + 1, ends)))
+        for (numbers, starts), by_word in zip(self._cuts, (_hashes(fresh), ids), strict=True):
+            used = int(starts[known])
+            ends = used + np.cumsum([len(of_word) for of_word in by_word])
+            numbers = _with(numbers, used, np.fromiter(chain.from_iterable(by_word), np.int64))
+            cuts.append((numbers, _with(starts, known + 1, ends)))
         self._cuts = cuts
         self._numbers.update(zip(fresh, range(known, known + len(fresh)), strict=True))
         self._characters += sum(map(len, fresh))
@@ -284,36 +285,35 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     if not texts:
         return []
     rows = [text.split("\n") for text in texts]
-    lines = [[at for at, line in enumerate(each) if line.strip()] or [0] for each in rows]
-    begins = accumulate(map(len, rows), initial=0)
+    lines = [[number for number, line in enumerate(of_text) if line.strip()] or [0] for of_text in rows]
+    firsts = accumulate(map(len, rows), initial=0)
     # A blank line has no token, so that what is left of the others stands one behind the other.
-    filled = np.array([begin + at for begin, each in zip(begins, lines, strict=False) for at in each], np.int64)
-    (stems, stem_counts), (ids, id_counts) = (
-        (numbers, counts[filled]) for numbers, counts in _words(table).of("\n".join(texts))
-    )
+    filled = [first + number for first, of_text in zip(firsts, lines, strict=False) for number in of_text]
+    of_lines = _words(table).of("\n".join(texts))
+    (stems, stem_counts), (ids, id_counts) = ((numbers, counts[filled]) for numbers, counts in of_lines)
     stems_from, ids_from = _bounds(stem_counts), _bounds(id_counts)
-    lines_from = _bounds([len(each) for each in lines])
+    lines_from = _bounds(list(map(len, lines)))
     windows = [_windows(counts.tolist(), window) for counts in _parts(stem_counts, lines_from)]
-    windows_from = _bounds([len(each) for each in windows])
+    windows_from = _bounds(list(map(len, windows)))
     with one_blas_thread():
         sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(filled), 1), np.float32)
     window_starts = np.concatenate(windows) + np.repeat(lines_from[:-1], np.diff(windows_from))
     line_norm, window_norm = (
-        np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
-        for part in (sums, np.add.reduceat(sums, window_starts, axis=0))
+        np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        for vectors in (sums, np.add.reduceat(sums, window_starts, axis=0))
     )
+    # In the order of the fields of Passages.
     columns = (
         *((stems, stems_from[lines_from]), (stem_counts, lines_from)),
         *((ids.astype(np.int32), ids_from[lines_from]), (id_counts, lines_from)),
         *((line_norm, lines_from), (window_norm, windows_from)),
     )
     parts = (_parts(column, bounds) for column, bounds in columns)
-    return [
-        Passages._make(
-            (np.array(numbers, np.int64), *own, *_codes_of(text, numbers), _under([each[at] for at in numbers]))
-        )
-        for text, each, numbers, *own in zip(texts, rows, lines, windows, *parts, strict=True)
-    ]
+    result = []
+    for text, of_text, numbers, *cut_columns in zip(texts, rows, lines, windows, *parts, strict=True):
+        under = _under([of_text[number] for number in numbers])
+        result.append(Passages._make([np.array(numbers, np.int64), *cut_columns, *_codes_of(text, numbers), under]))
+    return result
 
 
 def _bounds(counts: Sequence[int] | Rows) -> Rows:
@@ -339,9 +339,10 @@ def _windows(counts: Sequence[int], most: int) -> Rows:
 
 def _under(lines: Sequence[str]) -> Rows:
     """Return how many lines below its heading each line stands, as `Passages` has it."""
-    at = np.arange(len(lines))
-    last = np.maximum.accumulate(np.where(["#" in line and heading_on(line) is not None for line in lines], at, -1))
-    return np.where(last < 0, -1, at - last)
+    numbers = np.arange(len(lines))
+    is_heading = ["#" in line and heading_on(line) is not None for line in lines]
+    last_heading = np.maximum.accumulate(np.where(is_heading, numbers, -1))
+    return np.where(last_heading < 0, -1, numbers - last_heading)
 
 
 _remembered, _lock = OrderedDict[tuple[bool, str], Passages](), threading.Lock()
@@ -442,9 +443,9 @@ line of its best window."""
 class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
-    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `each` how much
-    of each word, `grams` tell where the trigrams of the question stand. `answering` is that of lines with the words of
-    their headings.
+    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `by_word` how
+    much of each word, `grams` tell where the trigrams of the question stand. `answering` is that of lines with the
+    words of their headings.
     """
 
     lines: Floats
@@ -453,7 +454,7 @@ class _Inside(NamedTuple):
     windows: Floats
     window_cosine: Floats
     held: Floats
-    each: Floats
+    by_word: Floats
     grams: tuple[Rows, Rows]
 
 
@@ -468,16 +469,17 @@ class SecondStage:
 
     def __init__(
         self,
+        query: str,
+        *,
         words: Sequence[str],
         left_out: Sequence[str],
         frequency: Mapping[str, int],
         chunks: int,
-        query: str,
         reference: Mapping[int, str],
-        *,
         meaning: float,
     ) -> None:
-        self.query, self.problem, self._vocabulary = query, "", None
+        self.query = query
+        self.problem, self._vocabulary = "", None
         try:
             # Whatever provider the index is made with: it compares lines in microseconds.
             self._vocabulary = static_table()
@@ -488,10 +490,10 @@ class SecondStage:
         self._words = [by_key[key] for key in self._keys.tolist()]
         self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
         self._pairs = np.array([tokens.is_cjk(word) for word in self._words], np.bool_)
-        rarity = np.array(list(map(self._rarity_of, self._words)))
+        rarity = np.array([self._rarity_of(word) for word in self._words])
         self._known = rarity > 0
-        weighs = [pair_weight(word) if pair else 1.0 for word, pair in zip(self._words, self._pairs, strict=True)]
-        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(weighs)
+        weights = np.array([pair_weight(word) if tokens.is_cjk(word) else 1.0 for word in self._words])
+        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * weights
         self._share = np.where(self._known, rarity, by_notes)
         # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
         saying = tokens.words_by_use()["says"]["en"].split("|")
@@ -501,43 +503,43 @@ class SecondStage:
         self._share /= float(self._share.sum()) or 1.0
         self._syllables = _syllables_of(query, frequency, chunks)
         # The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
-        looked = [query, *("" if tokens.is_cjk(word) else word for word in self._words)]
-        vectors = self._vocabulary.vectors(looked) if self._vocabulary is not None and meaning else None
+        compared = [query, *("" if tokens.is_cjk(word) else word for word in self._words)]
+        vectors = self._vocabulary.vectors(compared) if self._vocabulary is not None and meaning else None
         self._vectors = vectors if vectors is not None and vectors[0].any() else None
         """The unit vectors of the question and of each of its words."""
-        written = set(tokens.WORD.findall(query.lower()))
-        others = {
-            hash(stem)
-            for word in left_out
-            if word in written and not tokens.is_cjk(word)
-            for stem in tokens.word_stems(word)
-        }
+        written = {word for word in tokens.WORD.findall(query.lower()) if not tokens.is_cjk(word)}
+        others = {hash(stem) for word in written.intersection(left_out) for stem in tokens.word_stems(word)}
         self._every = np.concatenate([self._keys, np.array(sorted(others - set(by_key)), np.int64)])
         """The stems of the words, which rise, and those of others behind them."""
-        of_words = {word: grams_of(word) for word in words}
-        self._grams = np.array(sorted(set().union(*of_words.values())), np.int64)
-        spelled = [set() if tokens.is_cjk(word) else of_words[word] for word in self._words]
-        marks = np.array([[gram in each for gram in self._grams.tolist()] for each in spelled], np.bool_)
+        grams = {word: grams_of(word) for word in words}
+        self._grams = np.array(sorted(set().union(*grams.values())), np.int64)
+        spelled = [set() if tokens.is_cjk(word) else grams[word] for word in self._words]
+        marks = np.array([[gram in of_word for gram in self._grams.tolist()] for of_word in spelled], np.bool_)
         self._spelled = marks.reshape(len(spelled), len(self._grams))
-        by = {"words": float(bool(words)), "meaning": meaning if self._vectors is not None else 0.0}
-        raw = np.array([item.weight * by[item.by] for item in MEASURES])
+        counts = {"words": 1.0 if words else 0.0, "meaning": meaning if self._vectors is not None else 0.0}
+        raw = np.array([measure.weight * counts[measure.by] for measure in MEASURES])
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._reference = reference
         self._remembered = dict[int, Measured]()
 
     def _rarity_of(self, word: str) -> float:
-        """Return how rare a word is in the language; 0 where the table does not know it as one word.
+        """Return how rare a word is in the language, up to _RAREST; 0 where the table does not know it as one word.
 
         In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
         """
         ids = self._vocabulary.ids(word) if self._vocabulary is not None and word.isascii() else ()
         rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
-        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else 0.0
+        if rank <= 0:
+            return 0.0
+        # By Zipf's law the share of a word in texts falls with its rank. Squared, common words weigh less still.
+        rarity = min(_RAREST, _ZIPF + math.log(rank))
+        return rarity**2 / _RAREST
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
         """Measure the `texts` of `rows`, each once: (rows, measures); mostly these are those of the reference."""
         new = {row: text for row, text in zip(rows, texts, strict=True) if row not in self._remembered}
-        if is_first := not self._remembered:
+        is_first = not self._remembered
+        if is_first:
             new = {**self._reference, **new}
         if new:
             every = joined(passages_of([*new.values()], self._vocabulary))
@@ -554,8 +556,9 @@ class SecondStage:
 
     def _take_means(self, every: Joined, counts: Floats) -> None:
         """Take the mean lengths of the reference, which is first of `every`, and how rare its other words are."""
-        count, passages = len(self._reference), every.passages
-        lines, stems = int(every.lines_from[count]), float(passages.stem_counts[: every.lines_from[count]].sum())
+        count = len(self._reference)
+        lines = int(every.lines_from[count])
+        stems = float(every.passages.stem_counts[:lines].sum())
         self._line_length = stems / max(1, lines) or 1.0
         self._window_length = stems / max(1, int(every.windows_from[count])) or 1.0
         self._letters_length = float(every.letter_ends[count - 1]) / count or 1.0
@@ -567,17 +570,26 @@ class SecondStage:
         count = len(self._reference)
         holding = (grams[:, :count] > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
-        known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
-        pairs = pairs_of(self.query, pairs) if pairs else 0.0
+        known, pairs = (float(self._share[words].sum()) for words in (self._known, self._pairs))
+        pairs = pairs_of(self.query, pairs)
         if len(self._syllables[0]):
             known, pairs = 0.0, SYLLABIC
-        windows = slice(int(every.windows_from[count]))
-        held, cosine = (float(each[windows].max(initial=0.0)) for each in (inside.held, inside.window_cosine))
-        best = inside.each[:, int(inside.held[windows].argmax())] if held and not pairs else np.ones(len(self._words))
-        lacking = float(self._share[best < LIKE].sum()) + 0.5 / max(1, int((self._share > 0).sum())) > LACKING
-        parts = (compress(self._words, (self._share > 0) & flags & lacking) for flags in (best >= LIKE, best < LIKE))
-        has, lacks = (tuple(sorted(part, key=lambda word: (self.query.lower().find(word), word))) for part in parts)
+        windows = int(every.windows_from[count])
+        held, cosine = (float(values[:windows].max(initial=0.0)) for values in (inside.held, inside.window_cosine))
+        has: tuple[str, ...] = ()
+        lacks: tuple[str, ...] = ()
+        if held and not pairs:
+            best = inside.by_word[:, int(inside.held[:windows].argmax())]
+            weighs = self._share > 0
+            # Half a word more than the window lacks.
+            lacking = float(self._share[best < LIKE].sum()) + 0.5 / max(1, int(np.count_nonzero(weighs)))
+            if lacking > LACKING:
+                has, lacks = (self._as_asked(weighs & flags) for flags in (best >= LIKE, best < LIKE))
         self._signals = AnswerSignals(held, known, pairs, None if self._vectors is None else cosine, has, lacks)
+
+    def _as_asked(self, flags: Flags) -> tuple[str, ...]:
+        """Return the marked words in the order in which they stand in the question."""
+        return tuple(sorted(compress(self._words, flags), key=lambda word: (self.query.lower().find(word), word)))
 
     @property
     def signals(self) -> AnswerSignals:
@@ -590,18 +602,20 @@ class SecondStage:
         _, line, (first, last) = self._remembered[row]
         return line, (first, last)
 
-    def held_by_lines(self, texts: Sequence[str], asks: Callable[[str], bool]) -> Floats:
+    def held_by_lines(self, texts: Sequence[str]) -> Floats:
         """Return what the best line of each of `texts` holds of the words that do not only ask, by their idf."""
         every = joined(passages_of(texts, self._vocabulary))
-        idf = np.where(list(map(asks, self._words)), 0.0, self._idf)
+        idf = np.where(list(map(tokens.only_asks, self._words)), 0.0, self._idf)
         lines = idf @ (stem_counts(self._keys, every.passages) > 0)
         return np.asarray(np.maximum.reduceat(lines, every.lines_from[:-1]), dtype=np.float64)
 
     def _inside(self, passages: Passages, every: Floats) -> _Inside:
-        starts, lengths = passages.window_from, passages.stem_counts.astype(np.float64)
+        """Return what the question finds in `passages`, where `every` stem stands so often: (stems, lines)."""
+        starts = passages.window_from
+        lengths = passages.stem_counts.astype(np.float64)
         counts, others = np.split(every, [len(self._keys)])
-        searched = okapi_bm25(counts, self._idf, lengths, self._line_length)
-        others = okapi_bm25(others, self._others_idf, lengths, self._line_length)
+        lines = okapi_bm25(counts, self._idf, lengths, self._line_length)
+        lines += okapi_bm25(others, self._others_idf, lengths, self._line_length)
         in_windows = np.add.reduceat(counts, starts, axis=1)
         windows = okapi_bm25(in_windows, self._idf, np.add.reduceat(lengths, starts), self._window_length)
         with one_blas_thread():
@@ -609,19 +623,18 @@ class SecondStage:
         grams = gram_places(self._grams, passages.letters)
         spelled = spelled_alike(self._spelled, grams, passages)
         alike = np.maximum(like * self._known[:, None], spelled)
-        each = np.where(in_windows > 0, 1.0, alike)
-        held = self._share @ each
-        if len(self._syllables[0]):
-            keys, share = self._syllables
-            at, places = places_in(keys, _pair_keys(passages.stems))
-            of_stem = np.repeat(np.arange(len(lengths)), passages.stem_counts)[places]
+        by_word = np.where(in_windows > 0, 1.0, alike)
+        held = self._share @ by_word
+        keys, share = self._syllables
+        if len(keys):
+            pairs, places = places_in(keys, _pair_keys(passages.stems))
+            line_of = np.repeat(np.arange(len(lengths)), passages.stem_counts)[places]
             together = np.zeros((len(keys), len(starts)))
-            together[at, np.searchsorted(starts, of_stem, side="right") - 1] = 1.0
+            together[pairs, np.searchsorted(starts, line_of, side="right") - 1] = 1.0
             held = share @ together
-        lines = searched + others
-        above = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)]
-        answering = lines + ABOVE * self._idf @ ((counts == 0) & (above > 0))
-        return _Inside(lines, answering, line_cosine, windows, window_cosine, held, each, grams)
+        in_heading = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)] > 0
+        answering = lines + ABOVE * self._idf @ ((counts == 0) & in_heading)
+        return _Inside(lines, answering, line_cosine, windows, window_cosine, held=held, by_word=by_word, grams=grams)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -60,8 +61,8 @@ def level_counts(cases: Sequence[Case], settings: Settings) -> LevelCounts | Non
         return None
     levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
     trusted = [(query, level is not None and level.level == "found") for query, level in levels]
-    answerable = [trust for query, trust in trusted if query.relevant]
-    others = [trust for query, trust in trusted if query.unanswerable]
+    answerable = [is_trusted for query, is_trusted in trusted if query.relevant]
+    others = [is_trusted for query, is_trusted in trusted if query.unanswerable]
     return LevelCounts(answerable.count(False), len(answerable), others.count(True), len(others))
 
 
@@ -94,8 +95,8 @@ def collect(ask: Ask, notebook: Notebook, progress: Callable[[int, int], None]) 
 
 def score(cases: Sequence[Case], settings: Settings) -> Scorecard:
     """Return the metrics of `cases` under `settings`; about a millisecond a question."""
-    hits = [case.hits(settings) for case in cases]
-    rows = [Measured(case.query, measure(case.query, each), each) for case, each in zip(cases, hits, strict=True)]
+    answers = [(case.query, case.hits(settings)) for case in cases]
+    rows = [Measured(query, measure(query, hits), hits) for query, hits in answers]
     return Scorecard(tuple(rows), mean([row.scores for row in rows]))
 
 
@@ -106,8 +107,8 @@ def by_question(card: Scorecard) -> dict[str, Measured]:
 
 def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
     """Return those of `floors` that their metrics miss (of noise and wrong: the ceilings that they exceed)."""
-    signs = {name: -1 if name in COSTS else 1 for name in floors}
-    return {name: floor for name, floor in floors.items() if signs[name] * (means[name] - floor) < -_SAME}
+    over = {name: floor - means[name] if name in COSTS else means[name] - floor for name, floor in floors.items()}
+    return {name: floor for name, floor in floors.items() if over[name] < -_SAME}
 
 
 DEPTHS = (1, 3, 6, 10, 20)
@@ -133,20 +134,21 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     if not grades:
         return {**dict.fromkeys(NAMES, 0.0 if hits else 1.0), "noise": noise, "wrong": wrong}
     seen: set[tuple[str, int]] = set()
-    covered, first, gain = [], 0, 0.0
+    recall_by_depth, first_right, gain = [0.0], 0, 0.0
     for place, hit in enumerate(hits, 1):
-        hit_lines = {at for at in grades if at[0] == hit.path and hit.start_line <= at[1] <= hit.end_line}
-        first = first or (place if hit_lines else 0)
+        held = {(path, line) for path, line in grades if path == hit.path and hit.start_line <= line <= hit.end_line}
+        if held and not first_right:
+            first_right = place
         if place <= _CUT:
-            gain += sum(grades[at] for at in hit_lines - seen) / math.log2(place + 1)
-        seen |= hit_lines
-        covered.append(len(seen) / len(grades))
+            gain += sum(grades[line] for line in held - seen) / math.log2(place + 1)
+        seen |= held
+        recall_by_depth.append(len(seen) / len(grades))
     best = sorted(grades.values(), reverse=True)[:_CUT]
     ideal = sum(grade / math.log2(place + 1) for place, grade in enumerate(best, 1))
     return {
-        **{f"recall@{k}": covered[min(k, len(covered)) - 1] if covered else 0.0 for k in DEPTHS},
-        "recall": covered[-1] if covered else 0.0,
-        "mrr@10": 1 / first if 0 < first <= _CUT else 0.0,
+        **{f"recall@{depth}": recall_by_depth[min(depth, len(hits))] for depth in DEPTHS},
+        "recall": recall_by_depth[-1],
+        "mrr@10": 1 / first_right if 0 < first_right <= _CUT else 0.0,
         "ndcg@10": min(1.0, gain / ideal),
         "noise": noise,
         "wrong": wrong,
@@ -155,7 +157,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
 
 def mean(scores: Sequence[Scores]) -> Scores:
     """Return each metric's mean over questions; empty without any."""
-    return {name: sum(each_score[name] for each_score in scores) / len(scores) for name in NAMES} if scores else {}
+    return {name: sum(of_query[name] for of_query in scores) / len(scores) for name in NAMES} if scores else {}
 
 
 class Gain(Struct, frozen=True):
@@ -261,20 +263,16 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
 
     What others lose by it, as they do where fewer hits come, is no gain.
     """
-    count = len(cases)
-    old, new = ([case.hits(each_settings) for case in cases] for each_settings in (before, after))
     baseline, reached = [], []
-    for i, case in enumerate(cases):
-
-        def gained(query: Query, i: int = i) -> tuple[float, float]:
-            return measure(query, old[i])[metric], measure(query, new[i])[metric]
-
-        others = (_foreign(cases[(i + step) % count].query, case.query) for step in range(1, count))
-        strangers = [gained(query) for query in others if query.labels][:_SHUFFLES]
-        chance = sum(after - before for before, after in strangers) / max(1, len(strangers))
-        real, then = gained(case.query)
-        baseline.append(real + max(0.0, chance))
-        reached.append(then)
+    for number, case in enumerate(cases):
+        old, new = case.hits(before), case.hits(after)
+        # From the next case on, round to the one before.
+        others = (_foreign(other.query, case.query) for other in [*cases[number + 1 :], *cases[:number]])
+        strangers = list(islice((query for query in others if query.labels), _SHUFFLES))
+        gains = [measure(query, new)[metric] - measure(query, old)[metric] for query in strangers]
+        chance = sum(gains) / max(1, len(gains))
+        baseline.append(measure(case.query, old)[metric] + max(0.0, chance))
+        reached.append(measure(case.query, new)[metric])
     return gain(baseline, reached, seed)
 
 
@@ -286,12 +284,13 @@ def _foreign(other: Query, query: Query) -> Query:
 
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     """Return the means over `cases` under each of `chosen`."""
-    tried, rows = [tuned(settings) for settings in chosen], []
+    tried = [tuned(settings) for settings in chosen]
+    by_case = []
     for case in cases:
-        hits, refs = case.replay.recalled(tried), case.evidence.refs
-        scores_of = {each: measure(case.query, [refs[row] for row in each]) for each in set(hits)}
-        rows.append([scores_of[each] for each in hits])
-    return [mean(column) for column in zip(*rows, strict=True)]
+        answers, refs = case.replay.recalled(tried), case.evidence.refs
+        scores_of = {rows: measure(case.query, [refs[row] for row in rows]) for rows in set(answers)}
+        by_case.append([scores_of[rows] for rows in answers])
+    return [mean(of_settings) for of_settings in zip(*by_case, strict=True)]
 
 
 class _Search:
@@ -310,8 +309,9 @@ class _Search:
             for knob in self._knobs:
                 self._progress(f"searching {knob.label}")
                 now = best.values[knob.key].value
-                far = {value: abs(float(value) - float(now)) for value in spread(knob.key, now, _POINTS)}
-                tries = (best.update(turned({knob.key: value}), ORIGIN) for value in sorted(far, key=far.__getitem__))
+                distance = {value: abs(float(value) - float(now)) for value in spread(knob.key, now, _POINTS)}
+                nearest_first = sorted(distance, key=distance.__getitem__)
+                tries = (best.update(turned({knob.key: value}), ORIGIN) for value in nearest_first)
                 best = self._best([best, *tries])
             if best is before:
                 break
@@ -330,4 +330,5 @@ class _Search:
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
             self._values[key] = scores[METRIC]
         reached = [self._values[key] for key in keys]
-        return chosen[0] if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]
+        is_better = max(reached) > reached[0] + _SAME
+        return chosen[reached.index(max(reached))] if is_better else chosen[0]

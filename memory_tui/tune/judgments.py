@@ -108,10 +108,6 @@ class Notebook(Struct, frozen=True):
         return tuple(query for query in self.queries if query.judged)
 
 
-_LINES = ("relevant", "labels", "evidence")
-_QUERY = ("query", "question")
-
-
 def notebook_path(workspace: Path, config: Path | None = None) -> Path:
     """Return where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
 
@@ -154,10 +150,10 @@ def parse(text: str, name: str = "the labels") -> Notebook:
 
 def _query(fields: dict[str, Any]) -> Query:
     """Read one query with its labels, in any of the documented spellings. Raises ValueError, KeyError, TypeError."""
-    text = next((fields.pop(name) for name in _QUERY if name in fields), None)
+    text = next((fields.pop(name) for name in ("query", "question") if name in fields), None)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(text)
-    rows = next((fields.pop(name) for name in _LINES if name in fields), None)
+    rows = next((fields.pop(name) for name in ("relevant", "labels", "evidence") if name in fields), None)
     alone = {name: fields.pop(name) for name in ("path", "line", "grade", "answer") if name in fields}
     if rows is None:
         rows = [alone] if "path" in alone else []
@@ -167,16 +163,17 @@ def _query(fields: dict[str, Any]) -> Query:
     ]
     if any(label.grade < WRONG or label.line < 1 for label in labels):
         raise ValueError(labels)
-    query = Query(text.strip(), (), str(fields.pop("id", "")), bool(fields.pop("unanswerable", False)), fields)
-    return reduce(Query.mark, labels, query)
+    name, unanswerable = str(fields.pop("id", "")), bool(fields.pop("unanswerable", False))
+    return reduce(Query.mark, labels, Query(text.strip(), id=name, unanswerable=unanswerable, more=fields))
 
 
 def _fields(query: Query) -> dict[str, Any]:
+    """Return a query as a row of the file; what is empty is left out."""
     rows = map(asdict, query.labels)
     labels = [{name: value for name, value in row.items() if name != "answer" or value} for row in rows]
     unanswerable = {"unanswerable": True} if query.unanswerable else {}
-    named = {"id": query.id} if query.id else {}
-    return {**named, "query": query.text, "relevant": labels, **unanswerable, **query.more}
+    identity = {"id": query.id} if query.id else {}
+    return {**identity, "query": query.text, "relevant": labels, **unanswerable, **query.more}
 
 
 def save(path: Path, notebook: Notebook) -> None:
@@ -213,9 +210,8 @@ def _writing(path: Path) -> Iterator[None]:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:
         reason = error.message if isinstance(error, IndexUnavailable) else f"{error.strerror or error}."
-        raise LabelError(
-            f"The labels cannot be written to {path}: {reason}", "Check the folder and its permissions."
-        ) from error
+        step = "Check the folder and its permissions."
+        raise LabelError(f"The labels cannot be written to {path}: {reason}", step) from error
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
@@ -232,10 +228,10 @@ def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
             return []
 
     def moved(label: Label) -> Label:
-        there = [at for at, line in enumerate(lines(label.path), 1) if label.answer in line] if label.answer else []
-        if not there or label.line in there:
+        if not label.answer:
             return label
-        return replace(label, line=min(there, key=lambda at: abs(at - label.line)))
+        numbers = [number for number, line in enumerate(lines(label.path), 1) if label.answer in line]
+        return replace(label, line=min(numbers, key=lambda number: abs(number - label.line), default=label.line))
 
     return Notebook(tuple(replace(query, labels=tuple(map(moved, query.labels))) for query in notebook.queries))
 

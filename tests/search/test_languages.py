@@ -111,7 +111,7 @@ def test_a_question_weighs_words_by_lucenes_idf(made):
         for _ in range(60):
             question = " ".join(rng.choices([*WORDS, "absent"], k=rng.randint(1, 5)))
             query = ParsedQuery(question, question)
-            side = Matcher(store.words, corpus, None, store.words.cut()).recommended(query)
+            side = Matcher(store.words, corpus, corpus.refs.rowids > 0, store.words.cut()).recommended(query)
             plan = side.plan
             common += bool(plan.counted)
             expected: dict[int, float] = {}

@@ -10,7 +10,9 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.question import holds_value, lately_in, newer_values, newness, value_asked, words_for_now
+from memory_tui.search.question import holds_value, lately_in, value_asked, words_for_now
+from memory_tui.search.rank import newer_values
+from memory_tui.search.score import newness
 from memory_tui.search.trace import Trace
 from tests.support.tui import TODAY
 from tests.support.workspace import put, put_all, synced

@@ -27,12 +27,18 @@ ASKED = "router vlan deploy goes er605 mutter 路由 读书 unknown"
 QUESTIONS = st.lists(st.sampled_from(ASKED.split()), max_size=4, unique=True)
 
 
+def stage_of(query, words, left_out, texts, meaning=0.0):
+    """Words alone where `meaning` is 0, over `texts` as they stand."""
+    counts, texts = {"frequency": dict.fromkeys(words, 1), "chunks": 9}, dict(enumerate(texts))
+    return SecondStage(query, words=words, left_out=left_out, reference=texts, meaning=meaning, **counts)
+
+
 @settings(max_examples=40, deadline=None)
 @example(["router", "vlan"], ["router\n\u200b", "vlan"], True)
 @given(QUESTIONS, st.lists(TEXTS, min_size=1, max_size=8), st.booleans())
 def test_a_text_is_measured_alone_as_it_is_among_others(words, texts, meaning):
     def measured(rows):
-        stage = SecondStage(words, (), dict.fromkeys(words, 3), 40, " ".join(words), {0: texts[0]}, meaning=meaning)
+        stage = stage_of(" ".join(words), words, (), texts[:1], meaning)
         return stage.measure(rows, [texts[row] for row in rows])
 
     together = measured(range(len(texts)))
@@ -50,7 +56,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
         inside.append(library.scipy_openblas_get_num_threads64_())
         return self.__dict__["q"]
 
-    stage = SecondStage(["router"], (), {}, 8, "router", {9: "the router"}, meaning=1.0)
+    stage = stage_of("router", ["router"], (), ["the router"], meaning=1.0)
     monkeypatch.setattr(StaticTable, "q", property(q), raising=False)
     try:
         library.scipy_openblas_set_num_threads64_(2)
@@ -65,11 +71,6 @@ def test_numpy_begins_with_one_thread_whatever_module_imports_it():
     program = "import memory_tui.cli.admin, numpy, os; print(len(os.listdir('/proc/self/task')))"
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     assert subprocess.check_output([sys.executable, "-c", program], env=environment, text=True) == "1\n"
-
-
-def stage_of(query, words, left_out, texts):
-    """Words alone, over `texts` as they stand."""
-    return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, dict(enumerate(texts)), meaning=0.0)
 
 
 def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing():
