@@ -16,12 +16,13 @@ from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Candidate, ChunkRef, SecondPart, Trace, overtaken_words
+from memory_tui.search.trace import Candidate, ChunkRef, SecondPart, Trace
 from memory_tui.sentences import as_notice
+from memory_tui.workspace.annotations import overtaken_in
 from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 
 NAMED = 3
-"""Side effects named on a line; the others are counted."""
+"""Side effects, and overtaken lines, named on a line; the others are counted."""
 _WIDEST = 1_000
 """Cells of the words of a row: a query may hold a word of any length."""
 
@@ -85,6 +86,13 @@ def place_of(part: Excerpt) -> str:
     return ", ".join(filter(None, (f"{chunk.path}#L{part.first}-L{part.last}", *remarks)))
 
 
+def overtaken_words(text: str, first: int) -> str:
+    """Return which lines of a text that begins at line `first` are overtaken, in words; empty for none."""
+    lines = overtaken_in(text, first)
+    shown = ", ".join(map(str, lines[:NAMED])) + (", ..." if len(lines) > NAMED else "")
+    return f"line{'' if len(lines) == 1 else 's'} {shown} overtaken by a newer one" if lines else ""
+
+
 VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 """The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
 
@@ -111,8 +119,7 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
     totals = accumulate(max(0.0, points) for _, _, points in parts)
     bounds = pairwise([0, *(min(width, round(total / scale * width)) for total in totals)])
     drawn = [(sign * (end - start), name) for (sign, name, _), (start, end) in zip(parts, bounds, strict=True)]
-    room = width - sum(len(text) for text, _ in drawn)
-    return [*drawn, (" " * room, "")]
+    return [*drawn, (" " * (width - sum(len(text) for text, _ in drawn)), "")]
 
 
 LOOKED_AT = 4_000

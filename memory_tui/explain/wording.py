@@ -238,8 +238,8 @@ def _cause(trace: Trace, otherwise: str) -> str:
 def _no_cosine(trace: Trace) -> str:
     if trace.funnel.vector_matches:
         return "this chunk has no vector"
-    keywords = trace.mode == "keywords only"
-    return _cause(trace, "the index has no vectors" if keywords else "the question has no vector")
+    lacking = "index has no vectors" if trace.mode == "keywords only" else "question has no vector"
+    return _cause(trace, otherwise=f"the {lacking}")
 
 
 def answered_by(trace: Trace) -> tuple[str, str]:

@@ -51,10 +51,8 @@ def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
     if not places:
         return line[:length]
     first, last = _densest(places, length)
-    start = 0
-    if last > length:
-        # As much before the words as behind them.
-        start = max(0, min(first - (length - (last - first)) // 2, len(line) - length))
+    # As much before the words as behind them, unless all of them stand in the beginning.
+    start = max(0, min(first - (length - (last - first)) // 2, len(line) - length)) if last > length else 0
     if start and _WITHIN_WORD.match(line, start - 1):
         # It begins behind the next space before the words.
         start = next((at + 1 for at in range(start, first) if line[at].isspace()), start)

@@ -216,13 +216,11 @@ class Matcher(Struct, frozen=True):
         cut = dict.fromkeys(pieces(query, trigram=trigram) if chosen else ())
         dropped = tuple(word for word in cut if word not in {*chosen})
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
-        several = len(each) > 1
-        expressions = (
-            f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query for side in each
-        )
         searched = tuple(word for side in each for word in side.plan.words)
-        plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram)
-        return KeywordSearch(plan, each)
+        expressions = [side.plan.fts_query for side in each]
+        if len(each) > 1:
+            expressions = [f"({text})" if " AND " in text else text for text in expressions]
+        return KeywordSearch(QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram), each)
 
     def _is_looked_through(self, word: str) -> bool:
         return self.cut == "trigram" and len(word) < TRIGRAM

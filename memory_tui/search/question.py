@@ -185,10 +185,7 @@ _KINDS = (
     (r"ip|ips|ipv[46]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[\da-f]{1,4}(?:::?[\da-f]{1,4}){2,7}\b"),
     (r"mac", r"\b[\da-f]{2}(?:[:-][\da-f]{2}){5}\b"),
     (r"e-?mail|mail|correo|почта|メール|邮箱", r"[\w.+-]+@[\w-]+\.\w+"),
-    (
-        r"phone|t[eé]l[eé]phone|telefon(?:nummer)?|handynummer|teléfono|телефон|電話番号|电话",
-        r"\+?\d(?:[ ()/.-]?\d){5,}",
-    ),
+    (r"phone|t[eé]l[eé]phone|tel[eé]fon(?:o|nummer)?|handynummer|телефон|電話番号|电话", r"\+?\d(?:[ ()/.-]?\d){5,}"),
     (r"port", r":\d{2,5}\b|\b\d{2,5}\b"),
     (r"url|link|website", r"\w+://\S+|\bwww\.\S+"),
 )

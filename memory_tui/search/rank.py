@@ -321,8 +321,7 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     passed = scores >= floor
     relaxed = np.asarray(~passed.any(axis=1, keepdims=True)) & (rescues or (hybrid and rules[0].profile.relaxed_floor))
     looks = mode != "vectors only" if rescues else relaxed.any()
-    none = np.zeros(scores.shape[1], dtype=np.bool_)
-    hits = keyword_hits(table) if looks else none
+    hits = keyword_hits(table) if looks else np.zeros(len(table), np.bool_)
     relaxed &= hits.any()
     lower = 0.0 if rescues else np.minimum(floor, score.column([rule.text_weight for rule in rules]))
     floor = np.where(relaxed, lower, floor)
@@ -332,7 +331,7 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
         has_room = np.count_nonzero(passed, axis=1)[:, None] < room
         rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & has_room
     passed = np.where(relaxed, hits & (scores >= floor), passed)
-    return Gate(passed, floor, relaxed, keyword=hits if relaxed.any() else none, rescued=rescued)
+    return Gate(passed, floor, relaxed, keyword=hits & relaxed.any(), rescued=rescued)
 
 
 def keyword_hits(table: Table) -> Flags:

@@ -161,11 +161,6 @@ def normalised_weights(vector: float, text: float) -> tuple[float, float]:
     return (vector / total, text / total) if total > 0 else (0.7, 0.3)
 
 
-def clamped(rank: Floats) -> Floats:
-    """Return 1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
-    return np.asarray(1.0 / (1.0 + np.maximum(0.0, rank)), dtype=np.float64)
-
-
 def over_best(values: Floats, best: float) -> Floats:
     """Each value divided by the query's best, negative ones as 0: max-norm, so that lists of any scale can be added."""
     return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
@@ -243,7 +238,9 @@ def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     """Return the text score of each bm25 by the profile's rule; `best` is the best -bm25 of the query."""
     if profile.text_score == "magnitude":
         return over_best(-bm25, best)
-    return clamped(bm25) if profile.text_score == "clamped" else lexical_2026_9.saturated(bm25)
+    # OpenClaw up to 2026.3.2: always 1, because FTS5 ranks are negative.
+    clamped = np.asarray(1.0 / (1.0 + np.maximum(0.0, bm25)), np.float64)
+    return clamped if profile.text_score == "clamped" else lexical_2026_9.saturated(bm25)
 
 
 def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
@@ -425,20 +422,18 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
     """Return `rows` without those that are never recalled, in the order in which equal ones stand."""
     never = lexical_2026_9.dropped(evidence.lexical.annotations)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
-    if mode == "keywords only":
 
-        def key(row: int) -> tuple[object, ...]:
-            hit = hits[row]
-            path = 0.0 if hit.level else -hit.path_score
-            return -hit.text_score, path, lexical_2026_9.collation(hit.ref.path), hit.ref.start_line, hit.ref.id
+    def by_words(row: int) -> tuple[object, ...]:
+        hit = hits[row]
+        path = 0.0 if hit.level else -hit.path_score
+        return -hit.text_score, path, lexical_2026_9.collation(hit.ref.path), hit.ref.start_line, hit.ref.id
 
-        return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
-    names = [evidence.refs[row].path for row in rows.tolist()]
-    place = {name: at for at, name in enumerate(sorted(set(names), key=lexical_2026_9.collation))}
-    paths = np.array([place[name] for name in names], np.int64)
-    by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
-    refs = evidence.refs
-    return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]
+    def by_place(row: int) -> tuple[object, ...]:
+        ref = evidence.refs[row]
+        return -_unmatched(hits.get(row)), lexical_2026_9.collation(ref.path), ref.start_line, ref.end_line
+
+    order = by_words if mode == "keywords only" else by_place
+    return np.array(sorted(rows.tolist(), key=order), dtype=np.int64)
 
 
 def column(values: Sequence[float]) -> Floats:

@@ -576,8 +576,7 @@ class SecondStage:
             known, pairs = 0.0, SYLLABIC
         windows = int(every.windows_from[count])
         held, cosine = (float(values[:windows].max(initial=0.0)) for values in (inside.held, inside.window_cosine))
-        has: tuple[str, ...] = ()
-        lacks: tuple[str, ...] = ()
+        has = lacks = tuple[str, ...]()
         if held and not pairs:
             best = inside.by_word[:, int(inside.held[:windows].argmax())]
             weighs = self._share > 0

@@ -18,7 +18,7 @@ from memory_tui.index.store import ChunkRow
 from memory_tui.index.sync import FileState
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.sentences import Notice, notice, quoted
-from memory_tui.workspace.annotations import Annotations, overtaken_in
+from memory_tui.workspace.annotations import Annotations
 from memory_tui.workspace.roots import MEMORY
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
@@ -249,13 +249,6 @@ class Numbers(Struct, frozen=True):
     level: int
     merit: float
     score: float
-
-
-def overtaken_words(text: str, first: int) -> str:
-    """Return which lines of a text that begins at line `first` are overtaken, in words; empty for none."""
-    lines = overtaken_in(text, first)
-    shown = ", ".join(map(str, lines[:3])) + (", ..." if len(lines) > 3 else "")
-    return f"line{'' if len(lines) == 1 else 's'} {shown} overtaken by a newer one" if lines else ""
 
 
 class Candidate(Numbers, frozen=True, kw_only=True):

@@ -309,8 +309,7 @@ class _Search:
             for knob in self._knobs:
                 self._progress(f"searching {knob.label}")
                 now = best.values[knob.key].value
-                distance = {value: abs(float(value) - float(now)) for value in spread(knob.key, now, _POINTS)}
-                nearest_first = sorted(distance, key=distance.__getitem__)
+                nearest_first = sorted(spread(knob.key, now, _POINTS), key=lambda value: abs(float(value) - float(now)))
                 tries = (best.update(turned({knob.key: value}), ORIGIN) for value in nearest_first)
                 best = self._best([best, *tries])
             if best is before:
