@@ -126,7 +126,9 @@ class Authors:
             return self._only(change, acts, "bytes")
         if author := self._by_ledger(change) or self._by_git(change):
             return author
-        return self._only(change, self._by_command(change), "command")
+        # Commands whose steps make all of a change, or take the note away, or to or from another one.
+        acts = [act for act in self._running(change) if _wrote(act, change) or _took(act, change)]
+        return self._only(change, acts, "command")
 
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
         """Return the one session of `acts`, where there is one that did not explain these bytes before."""
@@ -144,20 +146,23 @@ class Authors:
 
     def _by_bytes(self, change: NoteChange) -> list[Act]:
         """Return the acts that make the bytes after of those before: one, or the last of several of one session."""
-        since, ends = max(change.since, change.at - _CHAIN), []
-        near = [each for each in self._claims.get(change.path, ()) if since <= each[0].use.end + _SLACK]
-        near = [each for each in near if each[0].use.at - _EARLY <= change.at][-_LONGEST_CHAIN:]
-        for owner in {id(act.session) for act, _ in near}:
+        since = max(change.since, change.at - _CHAIN)
+        claims = self._claims.get(change.path, ())
+        ended = [(act, claim) for act, claim in claims if since <= act.use.end + _SLACK]
+        near = [(act, claim) for act, claim in ended if act.use.at - _EARLY <= change.at][-_LONGEST_CHAIN:]
+        acts = []
+        for session in {id(act.session) for act, _ in near}:
+            # What the note may hold after the claims of one session so far; each may have been the first one.
             states: set[Bytes] = {change.before}
             for act, claim in near:
-                if id(act.session) != owner:
-                    continue
-                states = {after for state in states for after in _results(claim, state)} | {change.before}
-                if change.after in states and change.at <= act.use.end + _SLACK:
-                    ends.append(act)
-        return ends
+                if id(act.session) == session:
+                    states = {after for state in states for after in _results(claim, state)} | {change.before}
+                    if change.after in states and change.at <= act.use.end + _SLACK:
+                        acts.append(act)
+        return acts
 
     def _by_ledger(self, change: NoteChange) -> Author | None:
+        """Return whom OpenClaw's ledger names for this text at this time; None where it has no such row."""
         row = self._ledger.get(change.path)
         if row is None or change.after is None or row.file_hash != text_hash(change.after):
             return None
@@ -167,6 +172,7 @@ class Authors:
         return Author("openclaw", row.session_key or row.session_id, "ledger") if is_new else UNKNOWN
 
     def _by_git(self, change: NoteChange) -> Author | None:
+        """Return git, or the agent whose command ran it; None where none of git's moves made the change."""
         for move in self._moves:
             if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
                 owners = {act.owner for act in self._running(change) if re.search(r"\bgit\b", act.command)}
@@ -180,24 +186,20 @@ class Authors:
         last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
         return [act for act in self._commands[first:last] if act.use.succeeded and change.at <= act.use.end + _SLACK]
 
-    def _by_command(self, change: NoteChange) -> list[Act]:
-        """Return the commands whose steps make all of a change, or take the note away, or to or from another one."""
-        return [act for act in self._running(change) if _wrote(act, change) or _took(act, change)]
-
 
 # --- what a call claims ----------------------------------------------------------------------------------------------
 
 
 def _act(session: HostSession, use: ToolUse) -> Act:
     """Return what a call did, as far as it tells."""
-    args, details = use.args, use.details
+    args = use.args
     command = args.get("command", args.get("cmd"))
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
         return Act(session, use, (), "" if "\0" in command else command, cwd)
     try:
-        claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
+        claims = [to_builtins(claim) for claim in _claimed(use.name, args, use.details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
     except (AttributeError, LookupError, TypeError, ValueError):
         # A transcript of another shape than the known ones claims nothing.
@@ -211,10 +213,13 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
         # Into its own memory Claude Code writes more than the model said: the answer has the text that was written.
         yield Claim(path, "write", details.get("content", args.get("content")))
     elif name in ("Edit", "MultiEdit"):
-        edits = ((e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in args.get("edits") or [args])
-        yield Claim(path, "edit", edits=tuple(Replacement(*edit) for edit in edits))
+        edits = (
+            Replacement(edit["old_string"], edit["new_string"], everywhere=bool(edit.get("replace_all")))
+            for edit in args.get("edits") or [args]
+        )
+        yield Claim(path, "edit", edits=tuple(edits))
     elif name == "edit":
-        yield Claim(path, "edit", edits=tuple(Replacement(each["oldText"], each["newText"]) for each in args["edits"]))
+        yield Claim(path, "edit", edits=tuple(Replacement(edit["oldText"], edit["newText"]) for edit in args["edits"]))
     elif name == "apply_patch" and "changes" in details:
         for place, change in details["changes"].items():
             if change["type"] == "add":
@@ -253,8 +258,10 @@ def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
         if text.startswith("@@"):
             if old or new:
                 yield Replacement("".join(old), "".join(new), line)
-            place = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", text)
-            old, new, line = [], [], int(place[1]) + (place[2] == "0") if place else 0
+            old, new = [], []
+            head = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", text)
+            # Where nothing is added the number is that of the line above.
+            line = int(head[1]) + (1 if head[2] == "0" else 0) if head else 0
         elif text[:1] in (" ", "-", "+"):
             old += [f"{text[1:]}\n"] if text[:1] != "+" else []
             new += [f"{text[1:]}\n"] if text[:1] != "-" else []
@@ -271,15 +278,14 @@ def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
     text = before.decode("utf-8", "surrogateescape")
     is_patch = any(edit.line or edit.old.endswith("\n") for edit in claim.edits)
     place = 0
-    for source in dict.fromkeys((text, f"{text}\n" if is_patch and text[-1:] != "\n" else text)):
+    for source in [text, f"{text}\n"] if is_patch and not text.endswith("\n") else [text]:
         after: str | None = source
         for edit in claim.edits:
-            if after is None:
-                break
-            after, place = _edited(after, edit, place)
+            if after is not None:
+                after, place = _edited(after, edit, place)
         if after is not None:
-            ends = (after, after.removesuffix("\n")) if is_patch else (after,)
-            return tuple(each.encode("utf-8", "surrogateescape") for each in ends)
+            results = (after, after.removesuffix("\n")) if is_patch else (after,)
+            return tuple(result.encode("utf-8", "surrogateescape") for result in results)
     return ()
 
 
@@ -288,14 +294,16 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
     if edit.everywhere:
         return (text.replace(edit.old, edit.new) if edit.old and edit.old in text else None), 0
     if edit.line:
-        place = sum(len(line) + 1 for line in text.split("\n")[: edit.line - 1])
-        at = place if text.startswith(edit.old, place) else -1
+        line_start = sum(len(line) + 1 for line in text.split("\n")[: edit.line - 1])
+        start = line_start if text.startswith(edit.old, line_start) else -1
+    elif edit.old:
+        start = text.find(edit.old, place)
+        start = start if start >= 0 else text.find(edit.old)
     else:
-        at = text.find(edit.old, place) if edit.old else len(text)
-        at = text.find(edit.old) if at < 0 else at
-    if at < 0:
+        start = len(text)
+    if start < 0:
         return None, 0
-    return text[:at] + edit.new + text[at + len(edit.old) :], at + len(edit.new) if edit.line else 0
+    return text[:start] + edit.new + text[start + len(edit.old) :], start + len(edit.new) if edit.line else 0
 
 
 # --- what a command does ---------------------------------------------------------------------------------------------
@@ -374,8 +382,11 @@ def _printed(step: Step, *, escapes: bool = False) -> str | None:
         options = words[:1] if words and re.fullmatch("-[neE]+", words[0]) else []
         line = " ".join(words[len(options) :]) + "\n" * ("n" not in "".join(options))
         return _unescaped(line) if escapes else line
-    form, *values = (words[words[:1] == ["--"] :] if name == "printf" else []) or ["%"]
+    if name != "printf":
+        return None
+    form, *values = (words[1:] if words[:1] == ["--"] else words) or ["%"]
     count = form.count("%s")
+    # The form is repeated until all values are printed; of other forms than "%s" nothing is known.
     if form.count("%") > count or len(values) % (count or 1) or (values and not count):
         return None
     texts = iter(values)
@@ -403,26 +414,28 @@ def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes
     """Return what the note of `change` holds after `steps`."""
     now = change.before
     for step in steps:
-        name = step.words[0]
-        if name == "tee":
-            text, targets, appends = step.text, step.args, "a" in step.options
-        else:
-            text, targets, appends = _printed(step, escapes=escapes), [*filter(None, [step.target])], step.appends
+        is_tee = step.words[0] == "tee"
+        text = step.text if is_tee else _printed(step, escapes=escapes)
+        targets = step.args if is_tee else [step.target] if step.target else []
         if text is not None and any(_real(step.at(target)) == change.path for target in targets):
-            now = (now or b"" if appends else b"") + text.encode("utf-8", "replace")
-        script = _SED.fullmatch(step.args[0]) if name == "sed" and step.options.startswith("-i") and step.args else None
-        if script is not None and now is not None and any(_is_at(change.path, step.at(word)) for word in step.args[1:]):
-            now = _after_sed(script, now)
+            appends = "a" in step.options if is_tee else step.appends
+            now = ((now or b"") if appends else b"") + text.encode("utf-8", "replace")
+        is_sed = step.words[0] == "sed" and step.options.startswith("-i") and len(step.args) > 1
+        if is_sed and now is not None and any(_is_at(change.path, step.at(word)) for word in step.args[1:]):
+            now = _after_sed(step.args[0], now)
     return now
 
 
-def _after_sed(script: re.Match[str], before: bytes) -> bytes:
-    """Return a text after sed, where the script has no pattern but words."""
-    old, new, gone = ((script[name] or "").encode("utf-8", "replace") for name in ("old", "new", "gone"))
+def _after_sed(script: str, before: bytes) -> bytes:
+    """Return a text after a script of sed, which is taken by its words; as it was for a script of another kind."""
+    match = _SED.fullmatch(script)
+    if match is None:
+        return before
+    old, new, gone = ((match[name] or "").encode("utf-8", "replace") for name in ("old", "new", "gone"))
     lines = before.splitlines(keepends=True)
     if gone:
         return b"".join(line for line in lines if gone not in line)
-    return b"".join(line.replace(old, new, -1 if script["flag"] else 1) for line in lines)
+    return b"".join(line.replace(old, new, -1 if match["flag"] else 1) for line in lines)
 
 
 def _moves(step: Step, change: NoteChange) -> bool:
@@ -430,25 +443,28 @@ def _moves(step: Step, change: NoteChange) -> bool:
 
     `rm -f` says nothing where somebody was faster, and of what lies in a folder, or fits a pattern, nobody knows.
     """
-    name, args = step.words[0], step.args
+    name = step.words[0]
+    is_gone = change.after is None
     if name in ("rm", "unlink"):
-        return change.after is None and not step.options and change.path in {_real(step.at(word)) for word in args}
-    if name not in (("mv",) if change.after is None else ("mv", "cp", "install", "rsync")) or len(args) < 2:
+        return is_gone and not step.options and change.path in {_real(step.at(word)) for word in step.args}
+    if name not in (("mv",) if is_gone else ("mv", "cp", "install", "rsync")) or len(step.args) < 2:
         return False
-    *sources, last = map(step.at, args)
-    pairs = [(change.path, twin) if change.after is None else (twin, change.path) for twin in change.twins]
-    return any(
-        _is_at(source, word)
-        and _real(last) in (target, str(Path(target).parent) if Path(source).name == Path(target).name else "")
-        for source, target in pairs
-        for word in sources
-    )
+    *sources, last = map(step.at, step.args)
+    pairs = [(change.path, twin) if is_gone else (twin, change.path) for twin in change.twins]
+    # The last word is the new path, or the folder that gets a file of the same name.
+    fitting = [source for source, target in pairs if _real(last) in _ways_to(target, Path(source).name)]
+    return any(_is_at(source, word) for source in fitting for word in sources)
+
+
+def _ways_to(path: str, name: str) -> list[str]:
+    """Return what a command that moves a file called `name` to `path` may have as its last word."""
+    return [path, str(Path(path).parent)] if Path(path).name == name else [path]
 
 
 def _is_at(path: str, word: str) -> bool:
     """Tell whether a word of the shell, which may be a pattern, means `path`."""
-    place = _real(word)
-    return path == place or (place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place))
+    pattern = _real(word)
+    return path == pattern or (path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern))
 
 
 @lru_cache(10_000)
@@ -505,14 +521,16 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
     ledger = Trust(roots.workspace, places.state_database(), expected=False).ledger()
     problems += [ledger.problem] if ledger.problem else []
     rows = {_real(roots.workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
-    authors, last, named = Authors(sessions, moves, history.made, rows), dict[str, float](), []
+    authors = Authors(sessions, moves, history.made, rows)
+    # When each note changed last before the edit that is looked at.
+    last_times: dict[str, float] = {}
+    named = []
     with journal.kept():
         for edit in edits:
-            since, last[edit.path] = last.get(edit.path, 0.0), edit.at
-            if edit.kind != OTHERS:
-                continue
-            change = change_of(edit, since)
-            author = UNKNOWN if change is None else authors.of(change)
+            change = change_of(edit, last_times.get(edit.path, 0.0)) if edit.kind == OTHERS else None
+            last_times[edit.path] = edit.at
+            author = authors.of(change) if change is not None else UNKNOWN
+            # Before every transcript has what a tool did, an author may still be found.
             if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
                 named.append((edit.id, edit.place, author))
     journal.set_authors(named)
@@ -548,8 +566,11 @@ def sentence(author: Author | None) -> str:
 
 def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
-    counts = [(author is None or not author.host, count) for author, count in changes]
-    total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
+    counts = list(changes)
+    total = sum(count for _, count in counts)
+    unknown = sum(count for author, count in counts if author is None or not author.host)
     changed = f"{plural(total, 'change')} by others"
-    part = f"{unknown:,} of {changed} ({unknown / (total or 1):.0%})" if unknown < total else changed
-    return f"Nobody knows who made {part}." if unknown else f"Of {changed} each has a known author." if total else ""
+    if not unknown:
+        return f"Of {changed} each has a known author." if total else ""
+    part = f"{unknown:,} of {changed} ({unknown / total:.0%})" if unknown < total else changed
+    return f"Nobody knows who made {part}."

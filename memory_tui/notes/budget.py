@@ -9,6 +9,7 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -72,12 +73,13 @@ class Cut(Struct, frozen=True):
 
     @property
     def whole(self) -> tuple[int, int]:
-        """The first and the last line of which nothing is read; the last is 0 where that is so to the end."""
-        return self.line + (self.column > 1), self.until_line - 1 if self.until_line else 0
+        """Return the first and the last line of which nothing is read; the last is 0 where that is so to the end."""
+        first = self.line if self.column == 1 else self.line + 1
+        return first, self.until_line - 1 if self.until_line else 0
 
     @property
     def lines(self) -> str:
-        """Which lines they are, in words."""
+        """Return which lines they are, in words."""
         first, last = self.whole
         if not self.until_line:
             return f"from line {first} on"
@@ -97,7 +99,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The state in words."""
+        """Return the state in words."""
         name = _NAMES[self.host.name]
         if not self.limit:
             return f"{name} puts no file into the prompt, for contextInjection is never; the note has {self.used:,}."
@@ -106,7 +108,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def loss(self) -> str:
-        """What is cut out, in words; empty where nothing is."""
+        """Return what is cut out, in words; empty where nothing is."""
         if self.cut is None:
             return ""
         mark = " (its marker needs room, too)" if self.cut.lost > self.used - self.limit else ""
@@ -118,89 +120,100 @@ State = tuple[Unit, int, int, Cut | None]
 
 
 def _limit(config: Config, key: str, usual: int) -> tuple[int, str]:
-    """OpenClaw's limit `key`, `usual` unless `config` sets it, with its origin."""
+    """Return OpenClaw's limit `key`, `usual` unless `config` sets it, with its origin."""
     entry = config.entries.get(f"agents.defaults.{key}")
-    value = entry.value if entry is not None else 0
-    if entry is None or not isinstance(value, int) or value <= 0:
+    if entry is None or not isinstance(entry.value, int) or entry.value <= 0:
         return usual, "OpenClaw's default"
-    return value, str(entry.places[-1])
+    return entry.value, str(entry.places[-1])
 
 
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
-    """OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
+    """Return OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
     if config.kind != "openclaw":
         # OpenClaw does not start with a file that it cannot read, so it reads nothing by it.
         with suppress(ConfigError, SettingError):
             other = load(None, workspace)
             config = other if other.kind == "openclaw" else config
     if config.value(INJECTION) == "never":
-        return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
+        origin = str(config.entries[INJECTION].places[-1])
+        return HostLimit("openclaw", limit=0, newer=True, origin=origin), CLAUDE_CODE
     newer = config.layout == _NEWER
-    one = _limit(config, "bootstrapMaxChars", MAX_CHARS)
-    total, whence = _limit(config, "bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
+    limit, origin = _limit(config, "bootstrapMaxChars", MAX_CHARS)
+    room, room_origin = _limit(config, "bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
     for name in _BEFORE_IT:
         with suppress(OSError):
-            most = min(one[0], _USER_CHARS) if newer and name == "USER.md" else one[0]
+            most = min(limit, _USER_CHARS) if newer and name == "USER.md" else limit
             text = (workspace / name).read_text("utf-8", "replace").rstrip(jsstring.WHITESPACE)
-            total -= min(most, jsstring.utf16_len(text))
-    limit, origin = min(one, (max(1, total), whence), key=lambda each: each[0])
+            room -= min(most, jsstring.utf16_len(text))
+    # 0 would mean that no file is put into the prompt.
+    room = max(1, room)
+    limit, origin = (room, room_origin) if room < limit else (limit, origin)
     return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
 
 
 def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
-    """What a change of the note does to its budget, as a sentence."""
+    """Return what a change of the note does to its budget, as a sentence."""
     old, new = measure(before, host), measure(after, host)
-    same = old.unit == new.unit
-    words = f"{_NAMES[host.name]}: {f'{old.used:,} -> ' if same else ''}{new.used:,} {new.unit} (limit {new.limit:,})"
-    return f"{words}{new.loss}."
+    used = f"{old.used:,} -> {new.used:,}" if old.unit == new.unit else f"{new.used:,}"
+    return f"{_NAMES[host.name]}: {used} {new.unit} (limit {new.limit:,}){new.loss}."
 
 
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
-    """How the note `name` that holds `data` stands with `host`; other files of the prompt are taken as empty."""
+    """Return how the note `name` that holds `data` stands with `host`; other files of the prompt count as empty."""
     text = (data or b"").decode("utf-8", "replace")
-    state = _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
+    unit, used, limit, cut = _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    return Budget(host, *state, lines, -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN))
+    tokens = math.ceil(jsstring.utf16_len(text) / _UNITS_PER_TOKEN)
+    return Budget(host, unit, used=used, limit=limit, cut=cut, lines=lines, tokens=tokens)
 
 
 def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
-    """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
+    """Return the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker.
+
+    It is empty where OpenClaw puts no file into it.
+    """
+    if not host.limit:
+        return ""
     whole = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(whole)
-    if length <= host.limit or not host.limit:
-        return text if host.limit else ""
+    if length <= host.limit:
+        return text
     head, tail = shares(length, host.limit, name, newer=host.newer)
     if head >= length - tail:
         return whole
-    first, last = whole[: _at(whole, head, forward=False)], whole[_at(whole, length - tail, forward=True) :]
+    first, last = whole[: _index(whole, head)], whole[_index(whole, length - tail, forward=True) :]
     if host.newer and _is_short(host.limit, length, name):
         return f"{first}{_short_marker(head, tail, length)}{last}"
     return "\n".join(filter(None, (first, _marker(head, tail, length, name), last)))
 
 
 def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int]:
-    """How many characters OpenClaw keeps at the head and at the tail of a file that is longer than `limit`."""
+    """Return how many characters OpenClaw keeps at head and tail of a file that is longer than `limit`.
+
+    From 2026.8 on they share what the marker leaves; as its length depends on theirs, that is worked out three times.
+    """
     if not newer:
         # The end of JavaScript's slice(-0) is all of the text.
         return int(limit * _HEAD), int(limit * _TAIL) or length
 
     def marked(head: int, tail: int) -> int:
-        """Characters of the marker between head and tail, and of the line ends around it."""
+        """Count the characters of the marker between head and tail, and of the line ends around it."""
         if _is_short(limit, length, name):
             return len(_short_marker(head, tail, length))
-        return jsstring.utf16_len(_marker(head, tail, length, name)) + (head > 0) + (tail > 0)
+        return jsstring.utf16_len(_marker(head, tail, length, name)) + sum(share > 0 for share in (head, tail))
 
     head = tail = 0
     for _ in range(3):
         room = max(0, limit - marked(head, tail))
         head, tail = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
+    # What is still too long goes from the tail first.
     while (over := head + tail + marked(head, tail) - limit) > 0 and (head or tail):
         head, tail = (head, max(0, tail - over)) if tail else (max(0, head - over), 0)
     return (1, 0) if not head and not tail and 1 + marked(1, 0) <= limit else (head, tail)
 
 
 def _is_short(limit: int, length: int, name: str) -> bool:
-    """Whether the marker would leave so little that a short one stands in its place."""
+    """Tell whether the marker would leave so little that a short one stands in its place."""
     return limit - jsstring.utf16_len(_marker(0, 0, length, name)) - 2 < _FEWEST
 
 
@@ -209,7 +222,7 @@ def _short_marker(head: int, tail: int, length: int) -> str:
 
 
 def _marker(head: int, tail: int, length: int, name: str) -> str:
-    """What OpenClaw puts between head and tail of a file that it cut."""
+    """Return what OpenClaw puts between head and tail of a file that it cut."""
     return (
         f"\n[...truncated, read {name} for full content...]\n"
         f"…(truncated {name}: kept {head}+{tail} chars of {length})…\n"
@@ -217,46 +230,53 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
 
 
 def _openclaw(text: str, host: HostLimit, name: str) -> State:
+    """Return how much OpenClaw reads, and where it cuts."""
     trimmed = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(trimmed)
     head, tail = shares(length, host.limit, name, newer=host.newer) if length > host.limit else (length, 0)
     cut = None
     if head < length - tail:
-        ends = _at(trimmed, head, forward=False), _at(trimmed, length - tail, forward=True)
-        cut = _cut(trimmed, *ends, goes_on=tail > 0)
+        start, end = _index(trimmed, head), _index(trimmed, length - tail, forward=True)
+        cut = _cut(trimmed, start, end, goes_on=tail > 0)
     return "characters", length, host.limit, cut
 
 
 def _claude(text: str, host: HostLimit) -> State:
     """Return how much Claude Code reads, by lines or by bytes, whichever ends first, and where it cuts."""
     trimmed = text.strip(jsstring.WHITESPACE)
-    lines, size = trimmed.count("\n") + 1 if trimmed else 0, len(trimmed.encode())
+    lines = trimmed.count("\n") + 1 if trimmed else 0
+    size = len(trimmed.encode())
     by_lines = len("\n".join(trimmed.split("\n", CLAUDE_LINES)[:CLAUDE_LINES]))
-    # A line that is whole, where there is one.
-    fits = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
-    whole = trimmed.rfind("\n", 0, fits + 1)
-    by_bytes = len(trimmed) if size <= host.limit else whole if whole >= 0 else fits
-    end, start = min(by_lines, by_bytes), text.find(trimmed)
+    by_bytes = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
+    last_end = trimmed.rfind("\n", 0, by_bytes + 1)
+    if size > host.limit and last_end >= 0:
+        # It ends with a line that is whole, where there is one.
+        by_bytes = last_end
+    kept = min(by_lines, by_bytes)
     cut = None
-    if end < len(trimmed):
-        cut = _cut(text[: start + len(trimmed)], start + end + (trimmed[end] == "\n"), start + len(trimmed))
+    if kept < len(trimmed):
+        start = text.find(trimmed)
+        from_next_line = kept + 1 if trimmed[kept] == "\n" else kept
+        cut = _cut(text[: start + len(trimmed)], start + from_next_line, start + len(trimmed))
     if lines > CLAUDE_LINES and by_lines <= by_bytes:
         return "lines", lines, CLAUDE_LINES, replace(cut, lost=lines - CLAUDE_LINES) if cut else None
-    return "bytes", size, host.limit, replace(cut, lost=size - len(trimmed[:end].encode())) if cut else None
+    return "bytes", size, host.limit, replace(cut, lost=size - len(trimmed[:kept].encode())) if cut else None
 
 
 def _cut(text: str, start: int, end: int, *, goes_on: bool = False) -> Cut:
-    until = _place(text, end) if goes_on else (0, 0)
-    return Cut(*_place(text, start), *until, jsstring.utf16_len(text[start:end]))
+    """Return the cut of the characters from `start` to `end`; unless the text `goes_on` all to the end is lost."""
+    line, column = _place(text, start)
+    until_line, until_column = _place(text, end) if goes_on else (0, 0)
+    return Cut(line, column, until_line, until_column, lost=jsstring.utf16_len(text[start:end]))
 
 
-def _place(text: str, at: int) -> tuple[int, int]:
-    """Line and column of the character at `at`, both from 1."""
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+def _place(text: str, index: int) -> tuple[int, int]:
+    """Return line and column of a character, both from 1."""
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
 
 
-def _at(text: str, units: int, *, forward: bool) -> int:
-    """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
+def _index(text: str, units: int, *, forward: bool = False) -> int:
+    """Return which character `units` UTF-16 units fall on; of a halved one itself, or `forward` the one behind it."""
     head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
-    halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
-    return len(head) - (halved and not forward)
+    is_halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
+    return len(head) - 1 if is_halved and not forward else len(head)

@@ -6,6 +6,7 @@ one, as everywhere in this program.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
@@ -17,7 +18,7 @@ from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
 from memory_tui.notes.merge import Merge, changed_spans, matching
 from memory_tui.secrets.finder import MASK, masked
-from memory_tui.workspace.notes import headings, name_beside, telling, utf16_of
+from memory_tui.workspace.notes import Heading, headings, name_beside, telling, utf16_of
 
 
 class FileChange(Struct, frozen=True):
@@ -41,10 +42,10 @@ def moves(files: Sequence[FileChange]) -> dict[str, str]:
     """Return the new path of each note that goes while one of the same name comes, or while one comes and one goes."""
     new = [file.path for file in files if file.before is None and file.after is not None]
     old = [file.path for file in files if file.before is not None and file.after is None]
-    if len(new) == len(old) == 1:
+    if len(new) == 1 and len(old) == 1:
         return {old[0]: new[0]}
-    by_name = {path.rpartition("/")[2]: path for path in new}
-    return {path: by_name[name] for path in old if (name := path.rpartition("/")[2]) in by_name}
+    by_name = {posixpath.basename(path): path for path in new}
+    return {path: by_name[name] for path in old if (name := posixpath.basename(path)) in by_name}
 
 
 class Change(Struct, frozen=True):
@@ -68,12 +69,12 @@ class Change(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The stored paths of the notes it changes."""
+        """Return the stored paths of the notes it changes."""
         return tuple(file.path for file in self.files)
 
     @property
     def end(self) -> str:
-        """Where what it adds to the end of its first note will stand, as a sentence."""
+        """Return where what it adds to the end of its first note will stand, as a sentence."""
         first = self.files[0]
         if first.before is None:
             return f"It makes the note {first.path}."
@@ -148,43 +149,44 @@ class Lines(Struct, frozen=True):
 
     @classmethod
     def of(cls, data: bytes | None, path: str = "The note") -> Lines:
-        """The lines of a note, none for one that is not there. Raises EditRefused for UTF-16 and UTF-32."""
+        """Return the lines of a note, none for one that is not there. Raises EditRefused for UTF-16 and UTF-32."""
         data = data or b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             step = "The inbox writes it as UTF-8; it can be moved and deleted as a whole."
             raise EditRefused(f"{path} is UTF-16, which is shown but not edited line by line.", step)
         text = data.decode("utf-8", "surrogateescape")
-        bom = text.startswith(BOM)
-        lines = text[bom:].split("\n")
-        last = lines.pop()
-        return cls(bom, (*(line + "\n" for line in lines), *([last] if last else [])))
+        *ended, last = text.removeprefix(BOM).split("\n")
+        lines = [line + "\n" for line in ended]
+        return cls(text.startswith(BOM), tuple([*lines, last] if last else lines))
 
     @property
     def data(self) -> bytes:
-        """The note as bytes."""
+        """Return the note as bytes."""
         return ((BOM if self.bom else "") + "".join(self.lines)).encode("utf-8", "surrogateescape")
 
     @property
     def end(self) -> str:
-        """The line end that most lines have."""
+        """Return the line end that most lines have."""
         windows = sum(line.endswith("\r\n") for line in self.lines)
         return "\r\n" if windows * 2 > sum(line.endswith("\n") for line in self.lines) else "\n"
 
     def texts(self) -> list[str]:
-        """All lines without their ends."""
+        """Return all lines without their ends."""
         return [bare(line) for line in self.lines]
 
     def insert(self, before: int, texts: Iterable[str]) -> Lines:
-        """A copy with `texts` in front of line `before`, which may be one behind the last."""
-        at = before - 1
-        end = end_of(self.lines[at - 1]) or self.end if at else self.end
-        head = list(self.lines[:at])
-        if head and not end_of(head[-1]):
-            head[-1] += end
-        return Lines(self.bom, (*head, *(text + end for text in texts), *self.lines[at:]))
+        """Return a copy with `texts` in front of line `before`, which may be one behind the last.
+
+        They get the line end of the line above; a last line without one gets it, too.
+        """
+        above, below = self.lines[: before - 1], self.lines[before - 1 :]
+        end = (end_of(above[-1]) if above else "") or self.end
+        if above and not end_of(above[-1]):
+            above = (*above[:-1], above[-1] + end)
+        return Lines(self.bom, (*above, *(text + end for text in texts), *below))
 
     def delete(self, first: int, last: int) -> Lines:
-        """A copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
+        """Return a copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
         above, below = self.lines[: first - 1], self.lines[last:]
         if below and not below[0].strip() and (not above or not above[-1].strip()):
             below = below[1:]
@@ -194,8 +196,9 @@ class Lines(Struct, frozen=True):
         return Lines(self.bom, above + below)
 
     def check(self, first: int, last: int, path: str) -> None:
-        """Raises EditRefused unless these lines are there."""
-        if first == last == len(self.lines) + 1 and (not self.lines or end_of(self.lines[-1])):
+        """Raise EditRefused unless these lines are there."""
+        # An editor shows an empty line behind the last line end.
+        if first == len(self.lines) + 1 and last == first and (not self.lines or end_of(self.lines[-1])):
             raise EditRefused(f"Line {first} of {path} is empty: the text ends above it.", "Choose lines with text.")
         if not 1 <= first <= last <= len(self.lines):
             step = "Look at the note again; it may have changed."
@@ -209,34 +212,35 @@ class ShownLines(Struct, frozen=True):
     show: Callable[[str], str]
 
     def now_at(self, first: int, last: int, note: Lines) -> tuple[int, int] | None:
-        """Where lines `first` to `last` stand in `note`, which others may have changed since.
+        """Return where lines `first` to `last` stand in `note`, which others may have changed since.
 
         None where one of them is another one now, or lines came between them.
         """
         now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in note.texts()]
         moved = 0
-        for a, b, _, d in changed_spans(self.lines, now):
-            if b < first:
-                moved = d - b
-            elif a < last:
+        for start, end, _, new_end in changed_spans(self.lines, now):
+            # Spans count from 0: what ends before the index of the first line only moves it.
+            if end < first:
+                moved = new_end - end
+            elif start < last:
                 return None
         return first + moved, last + moved
 
 
 def bare(line: str) -> str:
-    """A line without its end."""
+    """Return a line without its end."""
     return line[:-2] if line.endswith("\r\n") else line.removesuffix("\n")
 
 
 def end_of(line: str) -> str:
-    """The end of a line: CR LF, LF or nothing."""
+    """Return the end of a line: CR LF, LF or nothing."""
     return line[len(bare(line)) :]
 
 
 def editor_text(data: bytes | None, path: str = "The note") -> str:
-    """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
-    lines = Lines.of(data, path)
-    return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
+    """Return a note as an editor shows it: no BOM, LF at every line end, U+FFFD for what cannot be shown."""
+    lines = Lines.of(data, path).lines
+    return _ODD.sub("\ufffd", "".join(bare(line) + ("\n" if end_of(line) else "") for line in lines))
 
 
 _BY_EDITOR = "Save it as UTF-8 in the editor that wrote it."
@@ -249,11 +253,12 @@ _WESTERN = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)
 
 
 def to_utf8(path: str, data: bytes | None) -> Change:
-    """Write a note as UTF-8. What is UTF-8 in it stays; other bytes are read as UTF-16 or as Windows-1252.
+    """Return the change that writes a note as UTF-8. What is UTF-8 in it stays.
 
-    Raises EditRefused where that cannot be, or nothing would change.
+    Other bytes are read as UTF-16 or as Windows-1252. Raises EditRefused where that cannot be, or nothing would change.
     """
-    data, codec = data or b"", utf16_of(data or b"")
+    data = data or b""
+    codec = utf16_of(data)
     try:
         text = data.decode(codec) if codec else data.decode("utf-8", "surrogateescape")
     except UnicodeDecodeError as error:
@@ -267,7 +272,7 @@ def to_utf8(path: str, data: bytes | None) -> Change:
 
 
 def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
-    """The note `data` after somebody changed what `editor_text` gave to `text`.
+    """Return the note `data` after somebody changed what `editor_text` gave to `text`.
 
     Lines that were left alone keep every byte; a changed line keeps its end and what was shown as U+FFFD, where that
     is still in it; a new line gets the end of the line above.
@@ -275,29 +280,31 @@ def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
     old = Lines.of(data, path)
     if text == editor_text(data, path):
         return data or b""
-    new = text.replace("\r\n", "\n").split("\n")
-    unended = new.pop()
-    target = [(line, True) for line in new] + ([(unended, False)] if unended else [])
-    before = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
-    out: list[str] = []
-    at = 0
-    for a, b, c, d in changed_spans(before, target):
-        out += old.lines[at:a]
-        for number, (line, ended) in enumerate(target[c:d]):
-            was = old.lines[a + number] if a + number < b else ""
-            end = (end_of(was) or (end_of(out[-1]) if out else "") or old.end) if ended else ""
-            out.append(_with_odd_bytes(bare(was), line) + end)
-        at = b
-    return Lines(old.bom, (*out, *old.lines[at:])).data
+    *ended, last = text.replace("\r\n", "\n").split("\n")
+    # A line is compared as it is shown, and by whether it has an end.
+    shown = [(line, True) for line in ended] + ([(last, False)] if last else [])
+    shown_before = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
+    lines: list[str] = []
+    kept_from = 0
+    for start, end, new_start, new_end in changed_spans(shown_before, shown):
+        lines += old.lines[kept_from:start]
+        # Lines that are new stand for none.
+        replaced = [*old.lines[start:end], *[""] * (new_end - new_start)]
+        for (line, has_end), before in zip(shown[new_start:new_end], replaced, strict=False):
+            above = lines[-1] if lines else ""
+            line_end = (end_of(before) or end_of(above) or old.end) if has_end else ""
+            lines.append(_with_odd_bytes(bare(before), line) + line_end)
+        kept_from = end
+    return Lines(old.bom, (*lines, *old.lines[kept_from:])).data
 
 
-def _with_odd_bytes(was: str, line: str) -> str:
-    """`line` with what `was` holds for each U+FFFD that was shown for it and is still there."""
-    if not _ODD.search(was) or "\ufffd" not in line:
+def _with_odd_bytes(before: str, line: str) -> str:
+    """Return `line` with what `before` holds for each U+FFFD that was shown for it and is still there."""
+    if not _ODD.search(before) or "\ufffd" not in line:
         return line.encode("utf-8", "replace").decode() if not line.isascii() else line
     letters = list(line)
-    for a, b, count in matching(_ODD.sub("\ufffd", was), line):
-        letters[b : b + count] = was[a : a + count]
+    for start, new_start, count in matching(_ODD.sub("\ufffd", before), line):
+        letters[new_start : new_start + count] = before[start : start + count]
     return "".join(letters)
 
 
@@ -315,25 +322,26 @@ class Section(Struct, frozen=True):
 
 def sections(texts: Sequence[str]) -> list[Section]:
     """Return the headings of a note in order, the top of the note first."""
-    rows = [(0, 0, ""), *headings("\n".join(texts))]
-    ends = [line - 1 for line, _, _ in rows[1:]] + [len(texts)]
-    return [Section(*row, last) for row, last in zip(rows, ends, strict=True)]
+    tops = [Heading(0, 0, ""), *headings("\n".join(texts))]
+    ends = [heading.line - 1 for heading in tops[1:]] + [len(texts)]
+    return [Section(*heading, last) for heading, last in zip(tops, ends, strict=True)]
 
 
 def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
-    """The lines that belong together with `line`: a list item with what is indented below it, or a paragraph."""
-    if not texts[line - 1].strip() or HEADING.match(texts[line - 1]):
+    """Return the lines that belong together with `line`: a list item with what is indented below it, or a paragraph."""
+    # With a line 0, and one behind the last, which end a block as blank lines and headings do.
+    lines = ["", *("" if HEADING.match(text) else text for text in texts), ""]
+    if not lines[line].strip():
         return line, line
     first = last = line
-    item = ITEM.match(texts[line - 1])
-    indent = len(item[1]) if item else 0
-    while not item and first > 1 and texts[first - 2].strip() and not HEADING.match(texts[first - 2]):
+    while lines[first - 1].strip() and not ITEM.match(lines[first]):
         first -= 1
-        if above := ITEM.match(texts[first - 1]):
-            item, indent = above, len(above[1])
-    while last < len(texts) and texts[last].strip() and not HEADING.match(texts[last]):
-        deeper = len(texts[last]) - len(texts[last].lstrip()) > indent
-        if (item and not deeper) or (not item and ITEM.match(texts[last])):
+    item = ITEM.match(lines[first])
+    while lines[last + 1].strip():
+        below = lines[last + 1]
+        indent = len(below) - len(below.lstrip())
+        is_next = indent <= len(item[1]) if item else ITEM.match(below) is not None
+        if is_next:
             break
         last += 1
     return first, last
@@ -365,36 +373,37 @@ class DiffLine(Struct, frozen=True):
 
 
 def diff_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
-    """The unified diff of all notes of a change, without their secrets. Text is else as it is in the notes: make it
-    safe before showing it.
+    """Return the unified diff of all notes of a change, without their secrets, with `context` lines around changes.
 
-    Of a note that only gets another path, the paths are told, not its text.
+    Text is else as it is in the notes: make it safe before showing it. Of a note that only gets another path, the paths
+    are told, not its text.
     """
-    rows: list[DiffLine] = []
+    lines: list[DiffLine] = []
     by_path = {file.path: file for file in change.files}
-    names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
+    old_paths = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
+    mark = EARLIER_SECRET if change.kind in ("undo", "restore") else NEW_SECRET
     # What a note loses comes before the new note that it goes to.
-    for file in sorted(change.files, key=lambda each: each.before is None and each.path not in names):
-        if file.path in names:
-            rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
-        elif file.path not in names.values():
-            rows += _diff_of(file, context, EARLIER_SECRET if change.kind in ("undo", "restore") else NEW_SECRET)
-    return tuple(rows)
+    for file in sorted(change.files, key=lambda file: file.before is None and file.path not in old_paths):
+        if file.path in old_paths:
+            lines.append(DiffLine("file", f"{old_paths[file.path]} becomes {file.path}, its text stays as it is"))
+        elif file.path not in old_paths.values():
+            lines += _diff_of(file, context, mark)
+    return tuple(lines)
 
 
 def diff_text(change: Change) -> str:
-    """The unified diff as one text, without its secrets."""
+    """Return the unified diff as one text, without its secrets."""
     return "".join(f"{line}\n" for line in diff_lines(change))
 
 
-def brought_back(change: Change) -> tuple[str, ...]:
+def unmaskings(change: Change) -> tuple[str, ...]:
     """Tell how many secrets a change that restores puts where a note has masks; undoing a mask needs no word."""
     if change.kind != "restore" or not any(MASK.encode() in (file.before or b"") for file in change.files):
         return ()
-    rows = diff_lines(change, 0)
-    count = sum(row.text.count(EARLIER_SECRET) for row in rows if row.kind == "new")
-    masks = any(MASK in row.text for row in rows if row.kind == "gone")
-    return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and masks else ()
+    lines = diff_lines(change, context=0)
+    count = sum(line.text.count(EARLIER_SECRET) for line in lines if line.kind == "new")
+    has_masks = any(MASK in line.text for line in lines if line.kind == "gone")
+    return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and has_masks else ()
 
 
 def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
@@ -405,37 +414,44 @@ def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
     yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
     yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
     hunks: list[list[tuple[int, int, int, int]]] = []
+    last_end = -1
     for span in changed_spans(before, after):
-        if hunks and span[0] - hunks[-1][-1][1] <= 2 * context:
+        start, end, _, _ = span
+        if hunks and start - last_end <= 2 * context:
             hunks[-1].append(span)
         else:
             hunks.append([span])
+        last_end = end
     for spans in hunks:
-        start, last = max(0, spans[0][0] - context), min(len(before), spans[-1][1] + context)
-        new = start + spans[0][2] - spans[0][0]
-        count = last - spans[-1][1] + spans[-1][3] - new
-        old = f"{start + 1 if last > start else start},{last - start}"
-        yield DiffLine("hunk", f"@@ -{old} +{new + 1 if count else new},{count} @@")
-        for a, b, c, d in [*spans, (last, last, new + count, new + count)]:
-            for number in range(start, a):
-                yield DiffLine("same", shown[number], number + 1, c - a + number + 1, before[number][1])
-            for number in range(a, b):
-                yield DiffLine("gone", shown[number], number + 1, 0, before[number][1])
-            for number in range(c, d):
-                yield DiffLine("new", new_shown[number], 0, number + 1, after[number][1])
-            start = b
+        (first_start, _, first_new_start, _), (_, last_end, _, last_new_end) = spans[0], spans[-1]
+        start, end = max(0, first_start - context), min(len(before), last_end + context)
+        new_start, new_end = start + first_new_start - first_start, end + last_new_end - last_end
+        yield DiffLine("hunk", f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@")
+        for gone_from, gone_to, new_from, new_to in [*spans, (end, end, new_end, new_end)]:
+            moved = new_from - gone_from
+            for at in range(start, gone_from):
+                yield DiffLine("same", shown[at], old=at + 1, new=at + moved + 1, end=before[at][1])
+            for at in range(gone_from, gone_to):
+                yield DiffLine("gone", shown[at], old=at + 1, end=before[at][1])
+            for at in range(new_from, new_to):
+                yield DiffLine("new", new_shown[at], new=at + 1, end=after[at][1])
+            start = gone_to
+
+
+def _range(start: int, end: int) -> str:
+    """Return the range of lines from `start` on (from 0) as a hunk has it: first line (from 1), and how many."""
+    return f"{start + 1 if end > start else start},{end - start}"
 
 
 def _split(data: bytes | None) -> list[tuple[str, str]]:
-    """The lines of a note as text, each with the name of its end when that is not LF."""
-    whole = (data or b"").decode("utf-8", "surrogateescape").split("\n")
-    last = whole.pop()
-    parts = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
-    return [*parts, (last, "no line end")] if last else parts
+    """Return the lines of a note as text, each with the name of its end when that is not LF."""
+    *ended, last = (data or b"").decode("utf-8", "surrogateescape").split("\n")
+    lines = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in ended]
+    return [*lines, (last, "no line end")] if last else lines
 
 
 def _masked_lines(data: bytes | None, mark: str, marks: dict[str, str]) -> list[str]:
-    """The lines of a note, as many as it has; a secret that has no mark among `marks` gets this one.
+    """Return the lines of a note, as many as it has; a secret that has no mark among `marks` gets this one.
 
     Secrets are looked for in the whole note: a key may have many lines.
     """
@@ -443,6 +459,6 @@ def _masked_lines(data: bytes | None, mark: str, marks: dict[str, str]) -> list[
     def shown(secret: str) -> str:
         return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))
 
-    whole = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")
+    *ended, last = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")
     # The last has no end, so what stands there is no part of one.
-    return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]
+    return [*(line.removesuffix("\r") for line in ended), last]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,6 +55,10 @@ class AppliedChange(Struct, frozen=True):
     merged: tuple[str, ...] = ()
 
 
+Changed = Callable[[tuple[str, ...]], object]
+"""Is called with the paths of the notes that a change was made to."""
+
+
 class Curator:
     """Changes of notes, with their `journal`. Every method may be called from any thread.
 
@@ -61,16 +66,9 @@ class Curator:
     change with its paths.
     """
 
-    def __init__(
-        self,
-        plan: Planner,
-        journal: Journal,
-        *,
-        read_only: bool = False,
-        changed: Callable[[tuple[str, ...]], object] = len,
-    ) -> None:
-        self.plan, self.journal, self.read_only, self._changed = plan, journal, read_only, changed
-        self.roots = plan.roots
+    def __init__(self, plan: Planner, journal: Journal, *, read_only: bool = False, changed: Changed = len) -> None:
+        self.plan, self.roots = plan, plan.roots
+        self.journal, self.read_only, self._changed = journal, read_only, changed
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
@@ -86,22 +84,21 @@ class Curator:
         NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
         if self.read_only:
-            what = "memory-tui was started with --read-only."
-            raise ReadOnly(what, "Start without --read-only to change notes.")
+            raise ReadOnly("memory-tui was started with --read-only.", "Start without --read-only to change notes.")
         with self.journal.locked():
             self._settle()
-            until, first = deadline(), True
-            while True:
+            until = deadline()
+            for attempt in count():
                 try:
                     files = planned(self.roots, change.files, merging=merging)
                 except SameLinesChanged as news:
                     raise self._conflict(change, news.view, draft) from None
-                if not files and first and not change.of:
+                # An undo is written down even where somebody took the change back by hand.
+                if not files and attempt == 0 and not change.of:
                     self._forget(draft)
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 for file in files if change.kind not in ("undo", "redo", "restore") else ():
                     require_whole(file.path, file.before, file.after)
-                first = False
                 try:
                     entry, result = self._written(change, files, until)
                     break
@@ -111,16 +108,17 @@ class Curator:
                         raise self._conflict(change, news.view, draft) from None
             self._forget(draft)
         self._changed(change.paths)
-        wish = {file.path: (file.before, file.after) for file in change.files}
-        merged = tuple(file.path for file in result if wish[file.path] != (file.before, file.after))
+        wishes = {file.path: (file.before, file.after) for file in change.files}
+        merged = tuple(file.path for file in result if wishes[file.path] != (file.before, file.after))
         return AppliedChange(entry, replace(change, files=result), merged)
 
     def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
-        # Where others removed the note, nothing is what they left of it.
-        chosen = data if data or conflict.view.other is not None else None
+        view = conflict.view
+        # Where others removed the note, empty `data` leave it removed.
+        after = None if view.other is None and not data else data
         files = tuple(
-            replace(file, before=conflict.view.other, after=chosen) if file.path == conflict.view.path else file
+            replace(file, before=view.other, after=after) if file.path == view.path else file
             for file in conflict.change.files
         )
         return self.apply(replace(conflict.change, files=files), draft=conflict.draft)
@@ -147,24 +145,25 @@ class Curator:
     def preview(self, kind: str, number: int | None = None) -> Change:
         """Return what "undo" or "redo" would do. Raises EditRefused."""
         entries = self.journal.entries()
-        able = _stack(entries, kind)
-        pair = next((pair for pair in able if number in (None, pair[0].id)), None)
-        if pair is None:
+        stack = _stack(entries, kind)
+        for entry, last in stack:
+            if number in (None, entry.id):
+                files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
+                change = Change(kind, f"{kind.capitalize()}: {entry.title}", files, of=entry.id)
+                return self.plan.with_trust(change)
+        step = "Run memory-tui history to list the changes."
+        if stack:
             verb = "undone" if kind == "undo" else "redone"
-            what = f"Nothing is left to {kind}." if number is None else _why_not(entries, number, kind)
-            there = f"These can be {verb}: {', '.join(str(entry.id) for entry, _ in able[:8])}." if able else ""
-            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
-        target, last = pair
-        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
-        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
-        return self.plan.with_trust(change)
+            step = f"These can be {verb}: {', '.join(str(entry.id) for entry, _ in stack[:8])}."
+        raise EditRefused(f"Nothing is left to {kind}." if number is None else _why_not(entries, number, kind), step)
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
         _root, absolute, stored = destination(self.roots, path)
         # Before the note is read, so that a change which is made in between counts as made meanwhile.
         last = max((edit.id for edit in self.journal.edits(most=1)), default=0)
-        return ExternalEdit(stored, absolute, current(self.roots, stored), standing(self.roots, stored), last)
+        before = current(self.roots, stored)
+        return ExternalEdit(stored, absolute, before=before, was=standing(self.roots, stored), last=last)
 
     def finish_external_edit(self, edit: ExternalEdit, program: str) -> AppliedChange | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
@@ -176,16 +175,18 @@ class Curator:
         reason = "what the note held when the editor opened and when it closed, whoever wrote it"
         with self.journal.locked():
             self._settle()
-            after, before = current(self.roots, edit.path), edit.before
+            before = edit.before
+            after = current(self.roots, edit.path)
             later = self.journal.entries(edit.last)
-            others = [entry for entry in later if entry.state == "done" and edit.path in entry.paths]
-            if others:
-                before = self.journal.text(next(file.after for file in others[-1].files if file.path == edit.path))
-                numbers = ", ".join(str(entry.id) for entry in others)
+            meanwhile = [entry for entry in later if entry.state == "done" and edit.path in entry.paths]
+            if meanwhile:
+                before = self.journal.text(next(file.after for file in meanwhile[-1].files if file.path == edit.path))
+                numbers = ", ".join(str(entry.id) for entry in meanwhile)
                 reason += f"; it begins where change {numbers} of this journal ended, which was made meanwhile"
             if after == before:
                 return None
-            verb = "Make" if before is None else "Remove" if after is None else "Edit"
+            verb = "Remove" if after is None else "Edit"
+            verb = verb if before is not None else "Make"
             title = f"{verb} {edit.path} in the outside editor {one_line(program, 40)}"
             change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
             entry = self.journal.record(change, reason, edit.last)
@@ -218,37 +219,42 @@ class Curator:
     def _written(
         self, change: Change, files: tuple[FileChange, ...], until: float
     ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
-        """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
+        """Write `files`, which `change` was planned to; return the entry and the files as they came out.
+
+        Raises SameLinesChanged; then nothing of it is left.
+        """
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-        noted = tuple(
+        recorded = tuple(
             FileChange(file.path, file.before, file.after, *standing(self.roots, file.path))
             for file in files or change.files
         )
-        entry = self.journal.begin(replace(change, files=noted))
-        result, left = [], list[str]()
+        entry = self.journal.begin(replace(change, files=recorded))
+        result = []
+        left: list[str] = []
         try:
             for number, file in enumerate(files):
                 made, open_still = write(self.roots, file, tag(entry.id, number), until)
-                result.append(replace(noted[number], before=made.before, after=made.after))
+                result.append(replace(recorded[number], before=made.before, after=made.after))
                 left += open_still
             done = replace(entry, state="done", left=journals.clear(self.roots, entry, left))
-            return self.journal.settle(done, result or None), tuple(result) or noted
+            return self.journal.settle(done, result or None), tuple(result) or recorded
         except (SameLinesChanged, MemoryTuiError) as error:
             is_theirs = isinstance(error, SameLinesChanged)
             reason = "another program changed the same lines" if is_theirs else str(error)
             try:
                 end = journals.settle(self.roots, self.journal, entry, reason)
             except (MemoryTuiError, OSError) as problem:
-                raise Unfinished(
-                    f"{reason} It may be made in part, and that could not be settled: {problem}",
-                    "The next start or change settles it.",
-                ) from None
+                what = f"{reason} It may be made in part, and that could not be settled: {problem}"
+                raise Unfinished(what, "The next start or change settles it.") from None
+            # Only where every note has the change after all is it made in spite of the error.
             if end.state != "done" or end.reason:
                 raise
             return end, self.journal.change_of(end).files
 
     def _conflict(self, change: Change, view: ThreeWay, draft: int) -> Conflict:
-        what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"
+        """Return the error of a change that touches what others did; its text is kept, in the place of `draft`."""
+        what = "is there already" if view.base is None else "has changed"
+        what = what if view.other is not None else "was removed"
         if change.of:
             # The journal has this text already.
             step = "Change the note by hand; the journal shows the old text."
@@ -261,11 +267,13 @@ class Curator:
         return Conflict(message, step, view, number, change=change)
 
     def _forget(self, draft: int) -> bool:
-        """Do without a draft, where there is one of that number. Only while locked."""
-        entries = self.journal.entries(draft - 1) if draft else ()
-        if is_there := bool(entries) and (entries[0].id, entries[0].state) == (draft, "draft"):
-            self.journal.put(replace(entries[0], state="refused", reason="the draft was thrown away"))
-        return is_there
+        """Do without a draft; False where there is none of that number. Only while locked."""
+        # Entries come in the order of their numbers.
+        for entry in self.journal.entries(since=draft - 1)[:1] if draft else ():
+            if entry.id == draft and entry.state == "draft":
+                self.journal.put(replace(entry, state="refused", reason="the draft was thrown away"))
+                return True
+        return False
 
     def _settle(self) -> None:
         """Settle what was cut off, and forget old changes. Only while locked."""
@@ -273,14 +281,15 @@ class Curator:
         self.journal.tidy()
 
 
-def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
+def curator(plan: Plan, changed: Changed = len) -> Curator:
     """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
     journal = Journal(journal_folder(plan.roots.workspace))
     journal.most_days = plan.settings.whole("history.days")
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
     hosts = budget.hosts(plan.config, plan.roots.workspace)
     trust = trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None
-    planner = Planner(plan.roots, plan.clock, LinkIndex(plan.roots), hosts, trust, plan.config.time_zone)
+    links = LinkIndex(plan.roots)
+    planner = Planner(plan.roots, plan.clock, links, hosts=hosts, trust=trust, zone=plan.config.time_zone)
     return Curator(planner, journal, read_only=plan.options.read_only, changed=changed)
 
 
@@ -298,13 +307,15 @@ def _stack(entries: tuple[JournalEntry, ...], kind: str) -> list[tuple[JournalEn
             # Changes of trust wrote OpenClaw's ledger, which is only read now.
             continue
         if entry.undoes in undo:
-            redo[entry.undoes] = undo.pop(entry.undoes)[0], entry
+            original, _ = undo.pop(entry.undoes)
+            redo[original.id] = original, entry
         elif entry.redoes in redo:
-            undo[entry.redoes] = redo.pop(entry.redoes)[0], entry
+            original, _ = redo.pop(entry.redoes)
+            undo[original.id] = original, entry
         elif not entry.undoes and not entry.redoes:
             undo[entry.id] = entry, entry
             redo.clear()
-    return list(reversed((undo if kind == "undo" else redo).values()))
+    return list(reversed(undo.values() if kind == "undo" else redo.values()))
 
 
 def _why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
@@ -312,8 +323,9 @@ def _why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
     entry = next((entry for entry in entries if entry.id == number), None)
     if entry is None:
         return f"There is no change {number}."
-    if of := entry.undoes or entry.redoes:
-        return f"Change {number} is {'an undo' if entry.undoes else 'a redo'} of change {of}: name that one."
+    if entry.undoes or entry.redoes:
+        what = f"an undo of change {entry.undoes}" if entry.undoes else f"a redo of change {entry.redoes}"
+        return f"Change {number} is {what}: name that one."
     if entry.state != "done" or entry.kind == "trust":
         return f"Change {number} wrote no note."
     return f"Change {number} is {'undone already' if kind == 'undo' else 'not undone, or others came after it'}."

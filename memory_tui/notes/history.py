@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,8 +52,10 @@ def history(
     With `joined` edits of many notes at once by one author are one entry. Raises EditRefused.
     """
     edits = journal.edits(path, until=until, most=most)
-    oldest = edits[-1].id - 1 if len(edits) == most else 0
-    own = [entry for entry in journal.entries(oldest) if path in (None, *entry.paths) and not 0 < until <= entry.id]
+    # Where there are older ones, those of this program before the oldest edit are left to the next call.
+    since = edits[-1].id - 1 if len(edits) == most else 0
+    changes = (entry for entry in journal.entries(since) if not until or entry.id < until)
+    own = [entry for entry in changes if path in (None, *entry.paths)]
     return tuple(sorted([*own, *by_others(edits, joined=joined and path is None)], key=_newest))
 
 
@@ -70,23 +73,25 @@ def by_others(edits: Iterable[Edit], *, joined: bool) -> list[JournalEntry]:
             bursts[-1].append(edit)
         elif edit.kind == OTHERS:
             bursts.append([edit])
-    parts = (
-        [burst] if len({edit.path for edit in burst}) >= _FEWEST else [[edit] for edit in burst] for burst in bursts
-    )
-    return sorted((entry_of(part) for burst in parts for part in burst), key=_newest)
+    entries: list[JournalEntry] = []
+    for burst in bursts:
+        is_of_many = len({edit.path for edit in burst}) >= _FEWEST
+        entries += [entry_of(burst)] if is_of_many else [entry_of([edit]) for edit in burst]
+    return sorted(entries, key=_newest)
 
 
 def entry_of(burst: Sequence[Edit]) -> JournalEntry:
     """Return what somebody else did, newest first, as an entry of the journal."""
-    notes: dict[str, RecordedNote] = {}
+    by_path: dict[str, RecordedNote] = {}
     for edit in burst:
-        after = notes[edit.path].after if edit.path in notes else edit.after
-        notes[edit.path] = RecordedNote(edit.path, edit.before, after)
+        # From the text before its oldest edit to the one after its newest.
+        after = by_path[edit.path].after if edit.path in by_path else edit.after
+        by_path[edit.path] = RecordedNote(edit.path, edit.before, after)
     # What came and went meanwhile is in the texts between.
-    notes = {path: note for path, note in notes.items() if note.before != note.after} or notes
-    first, author = burst[0], burst[0].author
-    title = title_of(first) if len(burst) == 1 else f"{who(first)} {_deeds(notes.values())}"
-    return JournalEntry(first.id, first.at, "done", OTHERS, title, tuple(notes.values()), author=author)
+    notes = [note for note in by_path.values() if note.before != note.after] or list(by_path.values())
+    newest = burst[0]
+    title = title_of(newest) if len(burst) == 1 else f"{who(newest)} {_deeds(notes)}"
+    return JournalEntry(newest.id, newest.at, "done", OTHERS, title, tuple(notes), author=newest.author)
 
 
 def _deeds(notes: Iterable[RecordedNote]) -> str:
@@ -109,18 +114,21 @@ def title_of(edit: Edit) -> str:
     """Return what a change did to its note, in words: those of this program, or who did it and how."""
     if edit.kind != OTHERS:
         return edit.title
-    verb = "made" if edit.before is None else "removed" if edit.after is None else "changed"
+    verb = "removed" if edit.after is None else "changed"
+    verb = verb if edit.before is not None else "made"
     return f"{who(edit)} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
 
 
 def news(edits: Sequence[Edit]) -> str:
     """Return what others did, as a sentence goes on; empty for nothing."""
-    entries = entry_of(edits).files if edits else ()
-    back = {note.after for note in entries if note.before is None}
-    deleted = sum(note.after is None and note.before not in back for note in entries)
+    notes = entry_of(edits).files if edits else ()
+    new_texts = {note.after for note in notes if note.before is None}
+    # What is gone here and new there was moved.
+    deleted = sum(note.after is None and note.before not in new_texts for note in notes)
     authors = Counter(who(edit) for edit in edits if edit.after is not None)
     parts = [f"{plural(count, 'change')} by {name}" for name, count in authors.most_common()]
-    return ", ".join([*parts, *([f"{plural(deleted, 'note')} deleted"] if deleted else [])])
+    parts += [f"{plural(deleted, 'note')} deleted"] if deleted else []
+    return ", ".join(parts)
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -131,52 +139,62 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
 
     A line that this program brought back came as it did at first. `edits` are the changes up to then, newest first.
     """
-    texts = now = Lines.of(data, path).texts()
+    texts = Lines.of(data, path).texts()
     edits = journal.edits(path, most=_MOST_STEPS) if edits is None else edits
-    lines: list[Edit | None] = [None] * len(now)
-    places, text = list(range(len(now))), journal.blob_of(data)
-    if text is None and edits:
+    lines: list[Edit | None] = [None] * len(texts)
+    version = _Version(texts, list(range(len(texts))))
+    blob = journal.blob_of(data)
+    if blob is None and edits:
         # What it holds was not seen yet; lines that were there before came as they did.
-        text = edits[0].after
-        now, places = _back(now, places, journal.text(text), None, lines)
+        blob = edits[0].after
+        version = _older(version, journal.text(blob), None, lines)
     for edit in edits:
-        if text is not None and edit.after == text:
-            text = edit.before
-            now, places = _back(now, places, journal.text(text), edit, lines)
-    for at, edit in enumerate(edits):
+        if blob is not None and edit.after == blob:
+            blob = edit.before
+            version = _older(version, journal.text(blob), edit, lines)
+    for index, edit in enumerate(edits):
         if edit.kind in _WAYS_BACK:
-            back = {texts[number]: number for number, by in enumerate(lines) if by == edit and texts[number].strip()}
-            _keep_first(journal, path, edits[at + 1 :], back, lines)
+            brought = (number for number, origin in enumerate(lines) if origin == edit and texts[number].strip())
+            _keep_first(journal, path, edits[index + 1 :], {texts[number]: number for number in brought}, lines)
     return lines
 
 
 def _keep_first(
-    journal: Journal, path: str, edits: Sequence[Edit], back: dict[str, int], lines: list[Edit | None]
+    journal: Journal, path: str, edits: Sequence[Edit], places: dict[str, int], lines: list[Edit | None]
 ) -> None:
-    """Note in `lines` for each line of `back`, its text -> its place, the change that it first came with."""
-    for at, lost in enumerate(edits):
-        older = (back and journal.text(lost.before)) or b""
-        texts = Lines.of(older).texts()
-        if again := back.keys() & {*texts}:
-            first = blame(journal, path, older, edits[at + 1 :])
-            for line in again:
-                lines[back.pop(line)] = first[texts.index(line)]
+    """Note in `lines` the change that a line came with at first; `places` has the text of each such line -> its place.
+
+    A place that is settled is taken out.
+    """
+    for index, edit in enumerate(edits):
+        data = journal.text(edit.before) if places else None
+        texts = Lines.of(data).texts()
+        again = places.keys() & set(texts)
+        origins = blame(journal, path, data or b"", edits[index + 1 :]) if again else []
+        for line in again:
+            lines[places.pop(line)] = origins[texts.index(line)]
 
 
-def _back(
-    now: list[str], places: list[int], older: bytes | None, edit: Edit | None, lines: list[Edit | None]
-) -> tuple[list[str], list[int]]:
-    """Go one version back: note in `lines` what came with `edit`; returns the older lines and where each stands now."""
-    old = Lines.of(older).texts()
-    moved, at = [-1] * len(old), 0
+class _Version(NamedTuple):
+    """An older text of a note by lines, and the place where each stands in the newest; -1 for one that is gone."""
+
+    lines: list[str]
+    places: list[int]
+
+
+def _older(version: _Version, data: bytes | None, edit: Edit | None, origins: list[Edit | None]) -> _Version:
+    """Return the version before, which holds `data`; what of this one is new came with `edit`, noted in `origins`."""
+    old, now = Lines.of(data).texts(), version.lines
+    places = [-1] * len(old)
+    same_from = 0
     for start, end, now_start, now_end in [*changed_spans(old, now), (len(old), len(old), len(now), len(now))]:
         # What stands between two changes is the same in both versions.
-        moved[at:start] = places[now_start - (start - at) : now_start]
-        for place in places[now_start:now_end]:
+        places[same_from:start] = version.places[now_start - (start - same_from) : now_start]
+        for place in version.places[now_start:now_end]:
             if place >= 0:
-                lines[place] = edit
-        at = end
-    return old, moved
+                origins[place] = edit
+        same_from = end
+    return _Version(old, places)
 
 
 # --- restore ---------------------------------------------------------------------------------------------------------
@@ -187,28 +205,29 @@ def versions(journal: Journal, path: str, now: bytes | None) -> list[Edit]:
 
     Raises EditRefused.
     """
-    texts: dict[int | None, Edit] = {}
+    by_text: dict[int | None, Edit] = {}
     for edit in journal.edits(path):
-        texts.setdefault(edit.before, edit)
-    none = None, journal.blob_of(now)
-    return [edit for blob, edit in texts.items() if blob not in none]
+        by_text.setdefault(edit.before, edit)
+    now_blob = journal.blob_of(now)
+    return [edit for blob, edit in by_text.items() if blob not in (None, now_blob)]
 
 
 def together(before: bytes, now: bytes) -> bytes:
     """Return the lines of `now`, with those of `before` that it lacks where they stood. Raises EditRefused."""
     old, new = Lines.of(before), Lines.of(now)
-    out: list[str] = []
-    at = 0
-    for a, b, c, d in changed_spans(old.texts(), new.texts()):
-        out += [*new.lines[at:c], *old.lines[a:b], *new.lines[c:d]]
-        at = d
-    out += new.lines[at:]
-    ended = [line if end_of(line) else line + new.end for line in out[:-1]] + out[-1:]
-    return Lines(new.bom, tuple(ended)).data
+    lines: list[str] = []
+    taken_to = 0
+    for start, end, new_start, _ in changed_spans(old.texts(), new.texts()):
+        lines += [*new.lines[taken_to:new_start], *old.lines[start:end]]
+        taken_to = new_start
+    lines += new.lines[taken_to:]
+    # What was the last line of either may stand in the middle now.
+    ended = [line if end_of(line) else line + new.end for line in lines[:-1]]
+    return Lines(new.bom, (*ended, *lines[-1:])).data
 
 
 def restore_before(curator: Curator, path: str | None = None, *, change: int = 0, at: float = 0.0) -> Change:
-    """The change that brings one note, or all, back to what they were before a change, or at a time (epoch seconds).
+    """Return what brings one note, or all, back to what they were before a change, or at a time (epoch seconds).
 
     A note of which the record does not know that stays. Raises EditRefused where nothing would change, PathRefused.
     """
@@ -223,15 +242,13 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
         first = {} if path in then else {edit.path: edit.before for edit in journal.edits(path)}
         if path is not None and not (then or first):
             raise EditRefused(f"The record has no change of {path}.", step)
-        unknown = 0
-        if change or at >= start:
-            then = first | then
-        else:
-            unknown = len(first.keys() - then.keys())
-        texts = ((name, curator.read(name), journal.text(blob)) for name, blob in then.items())
-        files = [FileChange(*each) for each in texts if each[1] != each[2]]
+        is_recorded = change > 0 or at >= start
+        then = first | then if is_recorded else then
+        unknown = len(first.keys() - then.keys())
+        files = [FileChange(name, curator.read(name), journal.text(blob)) for name, blob in then.items()]
+        files = [file for file in files if file.before != file.after]
     # Of notes without a change nothing is known from before the record.
-    if not files and (unknown or (path is None and not change and at < start)):
+    if not files and (unknown or (path is None and not is_recorded)):
         what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
         raise EditRefused(what, step)
     if not files:
@@ -239,12 +256,12 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
     what = path if path is not None else plural(len(files), "note")
     were = "they were" if len(files) > 1 else "it was"
     rest = f"The record does not reach back so far for {plural(unknown, 'other note')}, which stay as they are."
-    change_of = Change("restore", f"Restore {what} as {were} {when}", tuple(files), (rest,) * bool(unknown))
-    return curator.plan.with_trust(change_of)
+    notes = (rest,) if unknown else ()
+    return curator.plan.with_trust(Change("restore", f"Restore {what} as {were} {when}", tuple(files), notes))
 
 
 def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
-    """The change that gives all notes of a change, or one of them, their texts of before. Raises EditRefused."""
+    """Return what gives all notes of a change, or one of them, their texts of before. Raises EditRefused."""
     old = [file for file in curator.journal.change_of(entry).files if path in ("", file.path)]
     now = [(file, curator.read(file.path)) for file in old]
     files = tuple(FileChange(file.path, data, file.before) for file, data in now if data != file.before)
@@ -255,13 +272,13 @@ def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
 
 
 def taken_back(curator: Curator, entry: JournalEntry) -> Change:
-    """The change that takes back what somebody else did; what came since stays where it does not touch."""
+    """Return what takes back what somebody else did; what came since stays where it does not touch."""
     files = tuple(file.reverse() for file in curator.journal.change_of(entry).files)
     return curator.plan.with_trust(Change("restore", f"Take back: {entry.title}", files))
 
 
 def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
-    """The change that puts what changes took out of notes back into them; each loss has its path and its number.
+    """Return what puts lost lines back into notes; each loss is a note's path and the number of the change.
 
     Raises EditRefused, PathRefused, Unreadable.
     """
@@ -271,9 +288,10 @@ def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
         before = curator.journal.text(edit.before) if edit is not None else None
         if before is None:
             raise EditRefused(f"The record has no text of {path} before change {number}.", "Run the checks again.")
-        file = files.get(path) or FileChange(path, now := curator.read(path), now)
-        after = before if file.after is None else together(before, file.after)
-        files[path] = replace(file, after=after)
+        if path not in files:
+            files[path] = FileChange(path, now := curator.read(path), now)
+        after = files[path].after
+        files[path] = replace(files[path], after=before if after is None else together(before, after))
     changed = tuple(file for file in files.values() if file.before != file.after)
     if not changed:
         raise EditRefused("The notes hold every line of then.", "Nothing was changed.")
@@ -300,17 +318,18 @@ class LostNote(Struct, frozen=True):
 
 def lost_lines(before: str, after: str) -> list[str]:
     """List the lines of `before` that `after` lacks; blanks at their ends, blank lines and annotations do not count."""
-    left = Counter(_said(after))
+    remaining = Counter(_said(after))
     lost = []
     for line in _said(before):
-        if left[line]:
-            left[line] -= 1
+        if remaining[line]:
+            remaining[line] -= 1
         else:
             lost.append(line)
     return lost
 
 
 def _said(text: str) -> list[str]:
+    """Return the lines of a text that say something, without annotations and blanks at their ends."""
     return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
 
 
@@ -326,10 +345,11 @@ def is_loss(journal: Journal, edit: Edit) -> bool:
     if not is_daily(edit.path) and edit.minus < _MANY_LINES:
         return False
     before, after = text_of(journal, edit.before), text_of(journal, edit.after)
-    lost, old, new = len(lost_lines(before, after)), len(_said(before)), len(_said(after))
+    lost = len(lost_lines(before, after))
+    lines = len(_said(before))
     if is_daily(edit.path):
-        return lost > 0 and (new < old or 2 * lost > old)
-    return old >= _MANY_LINES and lost > _OVERWRITTEN * old
+        return lost > 0 and (len(_said(after)) < lines or 2 * lost > lines)
+    return lines >= _MANY_LINES and lost > _OVERWRITTEN * lines
 
 
 def text_of(journal: Journal, blob: int | None) -> str:
@@ -355,9 +375,10 @@ def lost_notes(
             except MemoryTuiError:
                 # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
                 continue
-            lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
+            lines = lost_lines(before, (now or b"").decode("utf-8", "replace"))
             newer = [line for note in losses if note.path == edit.path for line in note.lines]
-            elsewhere = [text for other, text in texts if other != edit.path]
+            elsewhere = [text for path, text in texts if path != edit.path]
+            # They count once, and not where one other note, or a newer loss, has all of them.
             if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-                losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None, who(edit)))
+                losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), is_gone=now is None, by=who(edit)))
     return losses[::-1]

@@ -1,10 +1,10 @@
 """The journal keeps what every note was: each text once, and each change of a note with its author and its time.
 
-Seven tables of the state database. A row of `note_edit` is one note in one change, whoever made it (`note_author`);
-`note_change` has title, kind and state of those that this program made, which undo reads. A text (`note_blob`) is kept
-as what differs from the version before it, some of them whole. `note_path` has what each note was when it was last
-looked at, so that whoever looks next sees what became of it, and `note_scope` the numbers of a workspace: neither
-is told twice. `note_start` has since when every change is known.
+Seven tables of the state database, which journal.sql beside this module makes. A row of `note_edit` is one note in one
+change, whoever made it (`note_author`); `note_change` has title, kind and state of those that this program made, which
+undo reads. A text (`note_blob`) is kept as what differs from the version before it, some of them whole. `note_path` has
+what each note was when it was last looked at, so that whoever looks next sees what became of it, and `note_scope` the
+numbers of a workspace: neither is told twice. `note_start` has since when every change is known.
 
 A change of this program is written down before the first note is touched (`intent`) and again when all are (`done`, or
 `refused` when nothing was changed). What is an intent alone was cut off by an error of the disk or by a crash: it
@@ -25,8 +25,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from itertools import groupby, starmap
+from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -71,77 +71,12 @@ OTHERS = "others"
 T = TypeVar("T")
 _P, _C = zstd.CompressionParameter, zstd.DecompressionParameter
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS note_change (
-  scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
-  title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL, more TEXT NOT NULL,
-  PRIMARY KEY (scope, id)
-) STRICT;
-CREATE INDEX IF NOT EXISTS note_change_begun ON note_change (scope) WHERE state = 'intent';
-CREATE TABLE IF NOT EXISTS note_scope (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, last INTEGER NOT NULL DEFAULT 0, began INTEGER, viewed INTEGER,
-  pruned REAL
-) STRICT;
-CREATE TABLE IF NOT EXISTS note_path (
-  id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, path TEXT NOT NULL, blob INTEGER,
-  size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, device INTEGER, UNIQUE (scope, path)
-) STRICT;
-CREATE TABLE IF NOT EXISTS note_edit (
-  scope INTEGER NOT NULL, id INTEGER NOT NULL, place INTEGER NOT NULL, path INTEGER NOT NULL, at REAL NOT NULL,
-  before INTEGER, after INTEGER, plus INTEGER NOT NULL, minus INTEGER NOT NULL,
-  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, author INTEGER,
-  PRIMARY KEY (scope, id, place)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS note_start (scope INTEGER PRIMARY KEY, at REAL NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS note_author (
-  id INTEGER PRIMARY KEY, host TEXT NOT NULL, session TEXT NOT NULL, rule TEXT NOT NULL, UNIQUE (host, session, rule)
-) STRICT;
-CREATE TABLE IF NOT EXISTS note_blob (
-  id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, base INTEGER, data BLOB NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS note_blob_hash ON note_blob (hash);
-"""
-_EDITS = f"""
-SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus,
-  coalesce(c.kind, '{OTHERS}'), coalesce(c.title, ''), a.host, a.session, a.rule
-FROM note_scope AS s CROSS JOIN note_edit AS e ON e.scope = s.id JOIN note_path AS p ON p.id = e.path
-LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id LEFT JOIN note_author AS a ON a.id = e.author
-WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {{more}}
-ORDER BY e.id {{order}}, e.place LIMIT ?4
-"""
 _BEGAN = "SELECT began FROM note_scope WHERE id = ?"
 """From when on every note is known; NULL while changes of others are not written down."""
 _NEXT = "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last"
 _NEW_EDIT = f"INSERT INTO note_edit VALUES ({'?, ' * 11}NULL)"
-_CHAIN = """
-WITH RECURSIVE chain (id, step) AS (
-  SELECT ?, 0 UNION ALL SELECT base, step + 1 FROM chain JOIN note_blob USING (id) WHERE base NOT NULL
-)"""
-"""A text, and those below it down to the whole one that it rests on."""
-_DROP_BLOBS = """
-WITH RECURSIVE needed (id) AS (
-  SELECT before FROM note_edit UNION SELECT after FROM note_edit UNION SELECT blob FROM note_path
-  UNION SELECT base FROM needed JOIN note_blob USING (id)
-)
-DELETE FROM note_blob WHERE id NOT IN (SELECT id FROM needed WHERE id NOT NULL)
-"""
-_TOO_MUCH = """
-SELECT coalesce(max(id), 0) FROM (
-  SELECT id, sum(sum(size)) OVER (ORDER BY id DESC) AS total, max(id) OVER () AS last FROM (
-    SELECT max(e.id) AS id, length(data) AS size FROM note_edit AS e JOIN note_blob AS b ON b.id IN (before, after)
-    WHERE e.scope = ?1 AND b.id NOT IN (SELECT blob FROM note_path WHERE scope = ?1 AND blob NOT NULL) GROUP BY b.id
-  ) GROUP BY id
-) WHERE total > ?2 AND id < last
-"""
-"""The newest change that is over a size, counted from the newest one; each text counts once, and no note's last one."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
-_ENTRIES = """
-SELECT c.id, c.at, state, kind, title, undoes, redoes, more, reason, p.path, before, after, mode, e.mtime_ns
-FROM note_change AS c LEFT JOIN note_scope AS s ON s.name = c.scope
-LEFT JOIN note_edit AS e ON e.scope = s.id AND e.id = c.id LEFT JOIN note_path AS p ON p.id = e.path
-WHERE c.scope = ? AND c.id > ? {more} ORDER BY c.id, place
-"""
 _UNSETTLED = """AND (state = 'intent' OR more <> '{"left": []}')"""
 
 
@@ -279,14 +214,16 @@ class Journal:
         """Return the changes that were made, newest first: of one note with `path`, between two numbers, `before` a
         time (epoch seconds), at most so many.
         """
-        note = () if path is None else (path,)
-        more = "AND e.at < ?5" + " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?6)" * len(note)
-        values = self._scope, since, until or sys.maxsize, most, before or math.inf, *note
-        return self._edits(_EDITS.format(more=more, order="DESC"), values)
+        more = "AND e.at < ?5"
+        values: tuple[object, ...] = (self._scope, since, until or sys.maxsize, most, before or math.inf)
+        if path is not None:
+            more += " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?6)"
+            values = *values, path
+        return self._edits(_sql("edits").format(more=more, order="DESC"), values)
 
     def without_author(self) -> tuple[Edit, ...]:
         """Return the changes of others of whom nobody asked yet who made them, oldest first."""
-        sql = _EDITS.format(more="AND c.id IS NULL AND e.author IS NULL", order="ASC")
+        sql = _sql("edits").format(more="AND c.id IS NULL AND e.author IS NULL", order="ASC")
         return self._edits(sql, (self._scope, 0, sys.maxsize, 1000))
 
     def text(self, blob: int | None) -> bytes | None:
@@ -307,35 +244,29 @@ class Journal:
         """Return what each note was that was there when last seen: all, the note `path`, or those below that folder."""
         sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
             WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND blob NOT NULL"""
-        # The letter behind the slash is 0.
-        values = () if path is None else tuple(map(storable, (path, f"{path}/", f"{path}0")))
-        sql += " AND (path = ? OR path >= ? AND path < ?)" * bool(values)
-        values = self._scope, *values
-        return self._read(lambda c: {path: Head(*row) for path, *row in c.execute(sql, values)}, {})
+        values = [self._scope]
+        if path is not None:
+            # The letter behind the slash is 0: between the two is what lies below a folder.
+            sql += " AND (path = ? OR path >= ? AND path < ?)"
+            values += map(storable, (path, f"{path}/", f"{path}0"))
+        return {path: Head(*columns) for path, *columns in self._rows(sql, values)}
 
     def numbers(self) -> ScopeNumbers:
         """Return what is known of all notes of the workspace."""
         sql = "SELECT at, began, viewed, pruned FROM note_scope LEFT JOIN note_start ON scope = id WHERE name = ?"
-        nothing = ScopeNumbers()
-        return self._read(lambda c: ScopeNumbers(*(c.execute(sql, (self._scope,)).fetchone() or nothing)), nothing)
+        rows = self._rows(sql, (self._scope,))
+        return ScopeNumbers(*rows[0]) if rows else ScopeNumbers()
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
-        since = self.numbers().viewed
-        return () if since is None else tuple(edit for edit in self.edits(since=since) if edit.kind == OTHERS)
+        viewed = self.numbers().viewed
+        return () if viewed is None else tuple(edit for edit in self.edits(since=viewed) if edit.kind == OTHERS)
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
-        """Return all changes of this program after a number, oldest first."""
-
-        def entry(head: tuple[Any, ...], notes: Iterator[tuple[Any, ...]]) -> JournalEntry:
-            files = tuple(RecordedNote(*row[9:]) for row in notes if row[9] is not None)
-            return JournalEntry(*(*head[:5], files, *head[5:7], tuple(json.loads(head[7])["left"]), head[8]))
-
-        def entries(connection: apsw.Connection) -> tuple[JournalEntry, ...]:
-            every = connection.execute(_ENTRIES.format(more=more), (self._scope, since))
-            return tuple(starmap(entry, groupby(every, lambda row: row[:9])))
-
-        return self._read(entries, ())
+        """Return all changes of this program after a number, oldest first; `more` is a further condition in SQL."""
+        sql = _sql("entries").format(more=more)
+        rows = self._rows(sql, (self._scope, since))
+        return tuple(_entry(change, notes) for change, notes in groupby(rows, lambda row: row[:_CHANGE_COLUMNS]))
 
     def unsettled(self) -> tuple[JournalEntry, ...]:
         """Return the changes that were cut off, or left hidden files that a writer still had open, oldest first."""
@@ -361,9 +292,9 @@ class Journal:
 
         def write(connection: apsw.Connection, scope: int) -> None:
             sql = "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?"
-            for number, place, who in authors:
-                author = row_id(connection, "note_author", **asdict(who))
-                connection.execute(sql, (author, scope, number, place))
+            for number, place, author in authors:
+                author_id = row_id(connection, "note_author", **asdict(author))
+                connection.execute(sql, (author_id, scope, number, place))
 
         self._run(write)
 
@@ -377,8 +308,8 @@ class Journal:
             # Who settles a change of this program that is on its way into notes says what they were.
             sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
                 JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
-            begun = {path for (path,) in connection.execute(sql, (scope, self._scope))}
-            edits = [self._observe(connection, scope, sight) for sight in sights if sight.path not in begun]
+            changing = {path for (path,) in connection.execute(sql, (scope, self._scope))}
+            edits = [self._observe(connection, scope, sight) for sight in sights if sight.path not in changing]
             if began is not None:
                 sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
                 connection.execute(sql, (began, scope))
@@ -438,10 +369,11 @@ class Journal:
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, undoes=undoes, redoes=redoes)
 
         def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
-            # What somebody else made of the notes before comes first.
-            for file in change.files if connection.execute(_BEGAN, (scope,)).get is not None else ():
-                at = min(entry.at, file.mtime_ns / 1e9 or entry.at)
-                self._observe(connection, scope, Sight(file.path, file.before, at, -1))
+            is_recording = connection.execute(_BEGAN, (scope,)).get is not None
+            # What somebody else made of the notes before comes first; a size of -1 is read again by whoever looks next.
+            for file in change.files if is_recording else ():
+                at = min(entry.at, file.mtime_ns / 1e9) if file.mtime_ns else entry.at
+                self._observe(connection, scope, Sight(file.path, file.before, at, size=-1))
             return self._put(connection, scope, entry, change.files)
 
         return self._run(begin)
@@ -486,37 +418,36 @@ class Journal:
         settled: bool = False,
     ) -> JournalEntry:
         """Write an entry; the notes of one that is `settled` are now what it left."""
-        numbered = replace(entry, id=entry.id or connection.execute(_NEXT, (scope,)).get)
-        more = json.dumps({"left": entry.left})
-        fields = numbered.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
-        connection.execute(
-            f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(storable, fields), more)
-        )
+        entry = replace(entry, id=entry.id or connection.execute(_NEXT, (scope,)).get)
+        fields = entry.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
+        values = self._scope, *map(storable, fields), json.dumps({"left": entry.left})
+        connection.execute(f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", values)
         if files is None:
             sql = "UPDATE note_edit SET at = ? WHERE scope = ? AND id = ?"
-            connection.execute(sql, (entry.at, scope, numbered.id))
+            connection.execute(sql, (entry.at, scope, entry.id))
         else:
-            connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
-            notes = [self._recorded(connection, scope, numbered, *each) for each in enumerate(files)]
-            numbered = replace(numbered, files=tuple(notes))
-        for note in numbered.files if settled and connection.execute(_BEGAN, (scope,)).get is not None else ():
+            connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, entry.id))
+            notes = [self._recorded(connection, scope, entry, place, file) for place, file in enumerate(files)]
+            entry = replace(entry, files=tuple(notes))
+        is_recording = connection.execute(_BEGAN, (scope,)).get is not None
+        for note in entry.files if settled and is_recording else ():
             # Who looks next reads it, whatever its size and time are.
             sql = """UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0
                 WHERE scope = ? AND path = ?"""
             connection.execute(sql, (note.after, scope, storable(note.path)))
-        return numbered
+        return entry
 
     def _recorded(
         self, connection: apsw.Connection, scope: int, entry: JournalEntry, place: int, file: FileChange
     ) -> RecordedNote:
-        """Write down a note of an entry, with its texts."""
-        path = row_id(connection, "note_path", scope=scope, path=file.path)
+        """Write down a note of an entry, the `place`th, with its texts, of which the nearest known is the base."""
+        path_id = row_id(connection, "note_path", scope=scope, path=file.path)
         last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
         sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
-        before = self._keep(connection, file.before, connection.execute(sql, (path,)).get)
+        before = self._keep(connection, file.before, connection.execute(sql, (path_id,)).get)
         after = self._keep(connection, file.after, before)
         texts = before, after, *counted(file.before, file.after)
-        connection.execute(_NEW_EDIT, (scope, entry.id, place, path, entry.at, *texts, file.mode, file.mtime_ns))
+        connection.execute(_NEW_EDIT, (scope, entry.id, place, path_id, entry.at, *texts, file.mode, file.mtime_ns))
         return RecordedNote(file.path, before, after, file.mode, file.mtime_ns)
 
     def _set_aside(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
@@ -527,31 +458,33 @@ class Journal:
         values = scope, storable(note.path), since, made.id, self._scope
         same = "AND before IS ?6 AND after IS ?7"
         connection.execute(f"DELETE FROM note_edit {these} {same}", (*values, note.before, note.after))
-        connection.execute(
-            f"UPDATE note_edit SET author = ?6 {these}", (*values, row_id(connection, "note_author", **asdict(EDITOR)))
-        )
+        author_id = row_id(connection, "note_author", **asdict(EDITOR))
+        connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, author_id))
 
     def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
         """Write down what became of one note since it was last seen."""
-        path = row_id(connection, "note_path", scope=scope, path=sight.path)
-        head, size = next(connection.execute("SELECT blob, size FROM note_path WHERE id = ?", (path,)))
-        if sight.data is None and size is None:
+        path_id = row_id(connection, "note_path", scope=scope, path=sight.path)
+        last_blob, last_size = next(connection.execute("SELECT blob, size FROM note_path WHERE id = ?", (path_id,)))
+        # A note without a size was never seen.
+        was_seen = last_size is not None
+        if sight.data is None and not was_seen:
             return None
-        before = _text(connection, head)
-        blob, edit = self._keep(connection, sight.data, head, before), None
-        known = size is not None or (sight.fresh and connection.execute(_BEGAN, (scope,)).get is not None)
-        if blob != head and known:
+        last_data = _text(connection, last_blob)
+        blob = self._keep(connection, sight.data, last_blob, last_data)
+        edit = None
+        is_known = was_seen or (sight.fresh and connection.execute(_BEGAN, (scope,)).get is not None)
+        if blob != last_blob and is_known:
             number = connection.execute(_NEXT, (scope,)).get
-            lines = counted(before, sight.data)
-            connection.execute(_NEW_EDIT, (scope, number, 0, path, sight.at, head, blob, *lines, 0, 0))
-            edit = Edit(number, 0, sight.at, sight.path, head, blob, *lines)
-        connection.execute(
-            "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?",
-            (blob, sight.size, sight.mtime_ns, sight.ctime_ns, sight.device, path),
-        )
+            plus, minus = counted(last_data, sight.data)
+            values = scope, number, 0, path_id, sight.at, last_blob, blob, plus, minus, 0, 0
+            connection.execute(_NEW_EDIT, values)
+            edit = Edit(number, 0, sight.at, sight.path, before=last_blob, after=blob, plus=plus, minus=minus)
+        sql = "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?"
+        connection.execute(sql, (blob, sight.size, sight.mtime_ns, sight.ctime_ns, sight.device, path_id))
         return edit
 
     def _blob_of(self, connection: apsw.Connection, data: bytes) -> int | None:
+        """Return the number of the kept text that `data` is; None where it is not kept."""
         sql = "SELECT id FROM note_blob WHERE hash = ?"
         # Two texts may have one hash, as it is short.
         blobs: list[tuple[Any, ...]] = connection.execute(sql, (blob_hash(data),)).fetchall()
@@ -560,59 +493,63 @@ class Journal:
     def _keep(
         self, connection: apsw.Connection, data: bytes | None, base: int | None, prefix: bytes | None = None
     ) -> int | None:
-        """Keep a text, as what differs from that of `base`, which may be given as `prefix`; returns its number."""
+        """Keep a text, as what differs from that of `base`, which may be passed as `prefix`; returns its number.
+
+        Where the chain of differences is as long as may be, or that text too short, it is kept whole.
+        """
         if data is None:
             return None
         if data == prefix:
             return base
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
-        depth = 0 if base is None else connection.execute(f"{_CHAIN} SELECT count(*) FROM chain", (base,)).get
-        is_short = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
-        prefix = (prefix or _text(connection, base)) if is_short else None
+        depth = 0 if base is None else connection.execute(_sql("depth"), (base,)).get
+        may_rest = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
+        prefix = (prefix or _text(connection, base)) if may_rest else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
-            base, prefix = None, None
+            base = prefix = None
         sql = "INSERT INTO note_blob (hash, base, data) VALUES (?, ?, ?)"
         connection.execute(sql, (blob_hash(data), base, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
     def _forgotten(self, connection: apsw.Connection, scope: int) -> int:
         """Delete what is older or more than the journal keeps; returns how many changes. An open one stays."""
-        limit = self.clock() - self.most_days * _DAY_SECONDS
-        last = connection.execute(_TOO_MUCH, (scope, self.most_bytes)).get
-        connection.execute(
-            "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)",
-            (self._scope, limit, last),
-        )
+        oldest = self.clock() - self.most_days * _DAY_SECONDS
+        last = connection.execute(_sql("too_much"), (scope, self.most_bytes)).get
+        sql = "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)"
+        connection.execute(sql, (self._scope, oldest, last))
         count = connection.changes()
-        these = """FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
+        old_edits = """FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
             AND id NOT IN (SELECT id FROM note_change WHERE scope = ?4)"""
-        values = scope, limit, last, self._scope
-        sql = f"UPDATE note_start SET at = max(at, coalesce((SELECT max(at) {these}), 0)) WHERE scope = ?1"
+        values = scope, oldest, last, self._scope
+        sql = f"UPDATE note_start SET at = max(at, coalesce((SELECT max(at) {old_edits}), 0)) WHERE scope = ?1"
         connection.execute(sql, values)
-        connection.execute(f"DELETE {these}", values)
+        connection.execute(f"DELETE {old_edits}", values)
         connection.execute("UPDATE note_scope SET pruned = ? WHERE id = ?", (self.clock(), scope))
         self._tidy(connection, scope)
         return count
 
     def _tidy(self, connection: apsw.Connection, scope: int) -> None:
-        connection.execute(_DROP_BLOBS)
-        connection.execute(
-            "DELETE FROM note_path WHERE scope = ? AND blob IS NULL AND id NOT IN (SELECT path FROM note_edit)",
-            (scope,),
-        )
+        """Delete the texts, and the notes of a workspace, that nothing names."""
+        connection.execute(_sql("drop"))
+        sql = "DELETE FROM note_path WHERE scope = ? AND blob IS NULL AND id NOT IN (SELECT path FROM note_edit)"
+        connection.execute(sql, (scope,))
 
     def _edits(self, sql: str, values: tuple[object, ...]) -> tuple[Edit, ...]:
-        def edits(connection: apsw.Connection) -> tuple[Edit, ...]:
-            return tuple(
-                Edit(*(*row[:10], None if row[12] is None else Author(*row[10:])))
-                for row in connection.execute(sql, tuple(map(storable, values)))
-            )
+        """Return the changes that a query of the form "edits" selects."""
+        # Of a change of which nobody asked yet who made it host, session and rule are NULL.
+        return tuple(
+            Edit(*[*fields, None if rule is None else Author(host, session, rule)])
+            for *fields, host, session, rule in self._rows(sql, tuple(map(storable, values)))
+        )
 
-        return self._read(edits, ())
+    def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        return self._read(lambda connection: list(connection.execute(sql, values)), list[tuple[Any, ...]]())
 
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
+        """Return what `how` reads from the tables; `nothing` where there are none yet."""
         if not self._checked and self._old.exists():
+            # To take over what 0.2 kept is a write.
             self._checked = True
             return self._run(lambda connection, _: how(connection))
         if not self.database.exists():
@@ -622,11 +559,12 @@ class Journal:
     def _run(self, how: Callable[[apsw.Connection, int], T], *, write: bool = True) -> T:
         """Return what `how` makes of the tables and, where it may write them, of the number of the workspace."""
         try:
+            # A broken database is set aside with a warning; the second attempt makes a new one.
             for tell in (state_db.warn, None):
                 with suppress(state_db.SetAside), state_db.transaction(self.database, write=write, tell=tell) as c:
                     scope = 0
                     if write:
-                        c.execute(_TABLES)
+                        c.execute(_sql("tables"))
                         scope = row_id(c, "note_scope", name=self._scope)
                         self._take_over(c, scope)
                     outcome = how(c, scope)
@@ -645,15 +583,24 @@ class Journal:
         for line in self._old.read_bytes().split(b"\n"):
             with suppress(msgspec.MsgspecError, OSError, zlib.error):
                 fields = msgspec.json.decode(line, type=dict[str, Any])
-                texts = [(note.pop("before"), note.pop("after"), note) for note in fields.pop("files", ())]
-                files = [FileChange(before=self._old_text(b), after=self._old_text(a), **rest) for b, a, rest in texts]
+                files = [self._old_file(**note) for note in fields.pop("files", ())]
                 entry = msgspec.convert(fields, JournalEntry)
                 # Of two lines about one change the later one counts; titles of the oldest ones are as they were.
                 self._put(connection, scope, replace(entry, title=masked(entry.title)), files)
                 connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (entry.id, scope))
 
-    def _old_text(self, name: str | None) -> bytes | None:
-        return None if name is None else zlib.decompress((self.folder / "texts" / f"{name}.z").read_bytes())
+    def _old_file(self, before: str | None, after: str | None, **fields: Any) -> FileChange:  # noqa: ANN401 - of JSON
+        """Return a note of a change; `before` and `after` name files with its texts. Raises OSError, zlib.error."""
+        paths = (self.folder / "texts" / f"{name}.z" if name is not None else None for name in (before, after))
+        old, new = (zlib.decompress(path.read_bytes()) if path is not None else None for path in paths)
+        return FileChange(before=old, after=new, **fields)
+
+
+@cache
+def _sql(name: str) -> str:
+    """Return the statements of journal.sql below the comment that has this name."""
+    text = Path(__file__).with_name("journal.sql").read_text("utf-8")
+    return text.partition(f"-- {name}: ")[2].partition("\n")[2].partition("\n\n-- ")[0]
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -668,65 +615,90 @@ def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     """Count the lines that came and went; one that only moved is neither. Of huge texts line ends are counted."""
     old, new = before or b"", after or b""
     if len(old) + len(new) > _MOST_COUNTED:
-        return max(0, new.count(b"\n") - old.count(b"\n")), max(0, old.count(b"\n") - new.count(b"\n"))
-    lines, lost = Counter(new.splitlines(keepends=True)), Counter(old.splitlines(keepends=True))
-    return (lines - lost).total(), (lost - lines).total()
+        more = new.count(b"\n") - old.count(b"\n")
+        return max(0, more), max(0, -more)
+    old_lines, new_lines = Counter(old.splitlines(keepends=True)), Counter(new.splitlines(keepends=True))
+    return (new_lines - old_lines).total(), (old_lines - new_lines).total()
 
 
 def _packed(data: bytes, prefix: bytes | None) -> bytes:
     """Compress a text: where it is near `prefix` as what differs, else whole, with `prefix` as dictionary."""
     size = len(data) + len(prefix or b"")
     if prefix is not None and size < _LARGE:
-        head = _same(data, prefix)
-        tail = _same(data[head:][::-1], prefix[head:][::-1])
-        if len(middle := data[head : len(data) - tail]) < _NEAR:
+        head = _common_start(data, prefix)
+        tail = _common_start(data[head:][::-1], prefix[head:][::-1])
+        middle = data[head : len(data) - tail]
+        if len(middle) < _NEAR:
             coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, prefix)
+            # Three values in MessagePack begin with _PATCH.
             return msgspec.msgpack.encode((head, tail, coder.compress(middle) + coder.flush()))
     options: dict[int, int] = {_P.compression_level: 3 if size > _LARGE else 9}
     if size > _LARGE:
         options |= {_P.window_log: min(_LARGEST_WINDOW, size.bit_length()), _P.enable_long_distance_matching: 1}
-    known = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
-    return zstd.compress(data, options=options, zstd_dict=known).removeprefix(_MAGIC)
+    dictionary = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
+    return zstd.compress(data, options=options, zstd_dict=dictionary).removeprefix(_MAGIC)
 
 
-def _same(one: bytes, other: bytes) -> int:
+def _common_start(first: bytes, second: bytes) -> int:
     """Count the bytes with which both begin."""
-    most = min(len(one), len(other))
-    return most - ((int.from_bytes(one[:most]) ^ int.from_bytes(other[:most])).bit_length() + 7) // 8
+    most = min(len(first), len(second))
+    # As two large numbers: bits that differ, from the first such byte on. A loop over bytes takes fifty times as long.
+    different = int.from_bytes(first[:most]) ^ int.from_bytes(second[:most])
+    return most - (different.bit_length() + 7) // 8
 
 
 def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
     """Return a text from the one in memory, or the whole one, that it rests on; None where one is gone or damaged."""
-    steps, text, base = list[tuple[int, int, bytes]](), None, blob
+    steps: list[tuple[int, int, bytes]] = []
+    """Number, hash and packed text of what is unpacked, the last one first."""
+    text = digest = None
+    base = blob
     while base is not None and text is None:
         row = connection.execute("SELECT hash, base, data FROM note_blob WHERE id = ?", (base,)).fetchone()
         if row is None:
             return None
-        text = _rests.get((base, row[0]))
-        steps.append((base, row[0], row[2]))
-        base = row[1]
-    for left in range(len(steps) - 1 - (text is not None), -1, -1):
-        number, digest, packed = steps[left]
+        number = base
+        digest, base, packed = row
+        text = _rests.get((number, digest))
+        if text is None:
+            steps.append((number, digest, packed))
+    for left, (number, digest, packed) in reversed(list(enumerate(steps))):
         try:
-            if text is not None and packed[:1] == _PATCH:
-                head, tail, middle = msgspec.msgpack.decode(packed)
-                text = text[:head] + zlib.decompressobj(-15, text).decompress(middle) + text[len(text) - tail :]
-            else:
-                known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
-                text = zstd.decompress(_MAGIC + packed, known, {_C.window_log_max: _LARGEST_WINDOW})
+            text = _unpacked(packed, text)
         except (zstd.ZstdError, zlib.error, msgspec.MsgspecError, ValueError, TypeError):
             return None
         if not left % _REST and len(text) < _LARGEST_REST and blob_hash(text) == digest:
             _rests[number, digest] = text
             for key in [*_rests][:-_MOST_RESTS]:
                 _rests.pop(key, None)
-    return text if text is not None and blob_hash(text) == steps[0][1] else None
+    return text if text is not None and blob_hash(text) == digest else None
 
 
 _rests: dict[tuple[int, int], bytes] = {}
 
 
+def _unpacked(packed: bytes, prefix: bytes | None) -> bytes:
+    """Return the text that `_packed` packed. Raises ZstdError, zlib.error, MsgspecError, ValueError, TypeError."""
+    if prefix is not None and packed[:1] == _PATCH:
+        head, tail, middle = msgspec.msgpack.decode(packed)
+        return prefix[:head] + zlib.decompressobj(-15, prefix).decompress(middle) + prefix[len(prefix) - tail :]
+    dictionary = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
+    return zstd.decompress(_MAGIC + packed, dictionary, {_C.window_log_max: _LARGEST_WINDOW})
+
+
 # --- helpers ---------------------------------------------------------------------------------------------------------
+
+_CHANGE_COLUMNS = 9
+"""So many columns of "entries" tell of a change, the others of one of its notes: NULL where it has none."""
+
+
+def _entry(change: tuple[Any, ...], rows: Iterable[tuple[Any, ...]]) -> JournalEntry:
+    """Return a change, of which `rows` have its columns and those of its notes."""
+    number, at, state, kind, title, undoes, redoes, more, reason = change
+    notes = (row[_CHANGE_COLUMNS:] for row in rows)
+    files = tuple(RecordedNote(path, *fields) for path, *fields in notes if path is not None)
+    left = tuple(json.loads(more)["left"])
+    return JournalEntry(number, at, state, kind, title, files, undoes=undoes, redoes=redoes, left=left, reason=reason)
 
 
 def row_id(connection: apsw.Connection, table: str, **columns: str | int) -> int:

@@ -5,6 +5,7 @@ Bytes in, bytes out: no line end, invalid byte or missing last line end is chang
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
@@ -30,12 +31,14 @@ class Hunk(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[bytes, ...]:
-        """The merged lines; mine for a conflict."""
+        """Return the merged lines; mine for a conflict."""
         if self.side == "appended":
             count = len(self.base)
-            added = [text[:count] == self.base for text in (self.mine, self.other)]
-            last_is_mine = added[0] and not (self.mine_first and added[1])
-            return self.other + self.mine[count:] if last_is_mine else self.mine + self.other[count:]
+            mine_adds, other_adds = (text[:count] == self.base for text in (self.mine, self.other))
+            # What only adds goes behind the other text; where both do, mine goes first if it is to.
+            if mine_adds and not (other_adds and self.mine_first):
+                return self.other + self.mine[count:]
+            return self.mine + self.other[count:]
         return self.other if self.side == "theirs" else self.mine
 
 
@@ -47,12 +50,12 @@ class Merge(Struct, frozen=True):
 
     @property
     def conflicts(self) -> tuple[Hunk, ...]:
-        """The hunks that a person must decide."""
+        """Return the hunks that a person must decide."""
         return tuple(hunk for hunk in self.hunks if hunk.side == "conflict")
 
     @property
     def united(self) -> bytes:
-        """The merged text with the lines of both, theirs first, where there is a conflict."""
+        """Return the merged text with the lines of both, theirs first, where there is a conflict."""
         return b"".join(
             line
             for hunk in self.hunks
@@ -65,12 +68,15 @@ def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_f
 
     Where both added lines at the end, theirs come first, because they were on disk first; or mine with `mine_first`.
     """
-    if mine == other or other == base:
-        return _whole("both" if mine == other else "mine", base, mine, other, mine)
+    texts = base, mine, other
+    if mine == other:
+        return _whole("both", texts, mine)
+    if other == base:
+        return _whole("mine", texts, mine)
     if mine == base:
-        return _whole("theirs", base, mine, other, other)
+        return _whole("theirs", texts, other)
     if base is None or mine is None or other is None:
-        return _whole("conflict", base, mine, other, None)
+        return _whole("conflict", texts, None)
     # A last line without a line end is compared as if it had one; whether it has one is merged by itself.
     end = b"\r\n" if b"\r\n" in base[-4096:] else b"\n"
     closed = [_closed(text, end) for text in (base, mine, other)]
@@ -78,20 +84,22 @@ def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_f
     if any(hunk.side == "conflict" for hunk in hunks):
         return Merge(hunks, None)
     merged = b"".join(line for hunk in hunks for line in hunk.lines)
-    was_ended, mine_is, other_is = (text == before for text, before in zip(closed, (base, mine, other), strict=True))
-    is_ended = mine_is if mine_is != was_ended else other_is
+    base_ends, mine_ends, other_ends = (text == before for text, before in zip(closed, texts, strict=True))
+    # Whoever changed whether there is a last line end is followed.
+    is_ended = mine_ends if mine_ends != base_ends else other_ends
     return Merge(hunks, merged if is_ended else merged.removesuffix(end))
 
 
 def common_head(first: bytes, second: bytes) -> bytes | None:
-    """The lines with which both begin, None when there are none."""
+    """Return the lines with which both begin, None when there are none."""
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(_lines(first), _lines(second), strict=False))
     return b"".join(line for line, _ in pairs) or None
 
 
-def _whole(side: Side, base: bytes | None, mine: bytes | None, other: bytes | None, merged: bytes | None) -> Merge:
-    parts = [tuple(_lines(text or b"")) for text in (base, mine, other)]
-    return Merge((Hunk(side, parts[0], parts[1], parts[2]),), merged)
+def _whole(side: Side, texts: tuple[bytes | None, bytes | None, bytes | None], merged: bytes | None) -> Merge:
+    """Return a merge of one hunk; `texts` are base, mine and other."""
+    base, mine, other = (tuple(_lines(text or b"")) for text in texts)
+    return Merge((Hunk(side, base, mine, other),), merged)
 
 
 def _closed(text: bytes, end: bytes) -> bytes:
@@ -99,49 +107,50 @@ def _closed(text: bytes, end: bytes) -> bytes:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Lines with their ends; only a line feed ends a line."""
-    lines = [line + b"\n" for line in text.split(b"\n")]
-    last = lines.pop()[:-1]
+    """Return lines with their ends; only a line feed ends a line."""
+    *ended, last = text.split(b"\n")
+    lines = [line + b"\n" for line in ended]
     return [*lines, last] if last else lines
 
 
 def _hunks(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[Hunk]:
-    """The texts cut where all three agree, and between; diff3 as Khanna, Kunal and Pierce describe it (2007)."""
-    at = (0, 0, 0)
-    for start, mine_start, theirs_start, count in _agreed(base, mine, other):
-        here = (start, mine_start, theirs_start)
-        if here != at:
-            parts = [tuple(text[a:b]) for text, a, b in zip((base, mine, other), at, here, strict=True)]
-            yield Hunk(_side(*parts, end=start == len(base)), parts[0], parts[1], parts[2])
+    """Yield the texts cut where all three agree, and between; diff3 as Khanna, Kunal and Pierce describe it (2007)."""
+    ends: tuple[int, ...] = (0, 0, 0)
+    for *starts, count in _agreed(base, mine, other):
+        texts = zip((base, mine, other), ends, starts, strict=True)
+        old, my, their = (tuple(text[end:start]) for text, end, start in texts)
+        if old or my or their:
+            yield Hunk(_side(old, my, their, is_last=starts[0] == len(base)), old, my, their)
         if count:
-            same = tuple(base[start : start + count])
+            same = tuple(base[starts[0] : starts[0] + count])
             yield Hunk("same", same, same, same)
-        at = (start + count, mine_start + count, theirs_start + count)
+        ends = tuple(start + count for start in starts)
 
 
-def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], other: tuple[bytes, ...], *, end: bool) -> Side:
+def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], other: tuple[bytes, ...], *, is_last: bool) -> Side:
+    """Return who changed lines; of the last lines of a note that both changed, one may have added only."""
     if mine == other:
         return "both"
     if other == base:
         return "mine"
     if mine == base:
         return "theirs"
-    return "appended" if end and base in (mine[: len(base)], other[: len(base)]) else "conflict"
+    one_adds = mine[: len(base)] == base or other[: len(base)] == base
+    return "appended" if is_last and one_adds else "conflict"
 
 
 def _agreed(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
-    """Runs of lines that all three share: start in each, and length; at last the ends, with length 0."""
-    left, right = matching(base, mine), matching(base, other)
-    i = j = 0
-    while i < len(left) and j < len(right):
-        (a, a_mine, a_count), (b, b_theirs, b_count) = left[i], right[j]
-        start, stop = max(a, b), min(a + a_count, b + b_count)
-        if start < stop:
-            yield start, a_mine + start - a, b_theirs + start - b, stop - start
-        if a + a_count < b + b_count:
-            i += 1
-        else:
-            j += 1
+    """Yield the runs of lines that all three share: start in each, and length; at last the ends, with length 0."""
+    with_mine, with_other = deque(matching(base, mine)), deque(matching(base, other))
+    while with_mine and with_other:
+        first, mine_first, mine_count = with_mine[0]
+        second, other_first, other_count = with_other[0]
+        start, end = max(first, second), min(first + mine_count, second + other_count)
+        if start < end:
+            yield start, mine_first + start - first, other_first + start - second, end - start
+        # The run that ends first shares nothing more.
+        is_mine_over = first + mine_count < second + other_count
+        (with_mine if is_mine_over else with_other).popleft()
     yield len(base), len(mine), len(other), 0
 
 
@@ -153,9 +162,10 @@ Run = tuple[int, int, int]
 
 def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]:
     """Return the runs that two sequences share, in order."""
+    # What both begin and end with is quickly seen, and only what is between is compared.
     most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    head = next((count for count in range(most) if before[count] != after[count]), most)
+    tail = next((count for count in range(most - head) if before[-1 - count] != after[-1 - count]), most - head)
     left, right = before[head : len(before) - tail], after[head : len(after) - tail]
     pairs = len(left) * len(right)
     runs: list[Run] = [(0, 0, head)]
@@ -166,13 +176,15 @@ def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]
         runs += [(head + run.a, head + run.b, run.size) for run in LCSseq.editops(left, right).as_matching_blocks()]
     else:
         blocks = SequenceMatcher(None, left, right, autojunk=pairs > _SMALL).get_matching_blocks()
-        runs += [(head + a, head + b, count) for a, b, count in blocks]
-    return [run for run in (*runs, (len(before) - tail, len(after) - tail, tail)) if run[2]]
+        runs += [(head + run.a, head + run.b, run.size) for run in blocks]
+    runs.append((len(before) - tail, len(after) - tail, tail))
+    return [(start, new_start, count) for start, new_start, count in runs if count]
 
 
 def changed_spans(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[tuple[int, int, int, int]]:
-    """Tell where two sequences of lines differ, as ranges (a, b, c, d): before[a:b] became after[c:d]."""
+    """Yield where two sequences of lines differ, as start, end, new start, new end: before[a:b] became after[c:d]."""
     runs = [(0, 0, 0), *matching(before, after), (len(before), len(after), 0)]
-    for (a, b, n), (c, d, _) in pairwise(runs):
-        if a + n < c or b + n < d:
-            yield a + n, c, b + n, d
+    for (run_start, new_run_start, count), (end, new_end, _) in pairwise(runs):
+        start, new_start = run_start + count, new_run_start + count
+        if start < end or new_start < new_end:
+            yield start, end, new_start, new_end

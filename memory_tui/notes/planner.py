@@ -8,6 +8,7 @@ log would count as evergreen and rank above newer ones.
 from __future__ import annotations
 
 import datetime as dt
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,17 +22,7 @@ from memory_tui.hosts import claude_code, codex
 from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
-from memory_tui.notes.changes import (
-    HEADING,
-    ITEM,
-    Change,
-    FileChange,
-    Lines,
-    ShownLines,
-    block_at,
-    brought_back,
-    edited,
-)
+from memory_tui.notes.changes import HEADING, ITEM, Change, FileChange, Lines, ShownLines, block_at, edited, unmaskings
 from memory_tui.notes.links import LinkIndex, follow
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, standing
@@ -67,32 +58,32 @@ class Planner(Struct, frozen=True):
     """The user's time zone, None for this machine's."""
 
     def now(self) -> dt.datetime:
-        """The time in the user's zone, in which days are counted."""
+        """Return the time in the user's zone, in which days are counted."""
         return dt.datetime.fromtimestamp(self.clock(), dt.UTC).astimezone(self.zone)
 
     def memory(self) -> str:
-        """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
+        """Return the path of the curated note: MEMORY.md, or memory.md where only that is there."""
         return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
 
     def spot(self, path: str, first: int, last: int | None = None, seen: ShownLines | None = None) -> Spot:
-        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to.
+        """Return lines of a note; without `last` the list item or paragraph that line `first` belongs to.
 
         With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
         """
+        is_block = last is None
+        last = first if last is None else last
         note = self._note(path)
         lines = Lines.of(note.before, note.path)
         if seen is not None:
-            now = seen.now_at(first, last or first, lines)
+            now = seen.now_at(first, last, lines)
             if now is None:
                 what = f"These lines of {note.path} changed after you saw them."
                 raise EditRefused(what, "Nothing was changed. Look at them again.")
-            first = now[0]
-            last = None if last is None else now[1]
-        if last is None and 1 <= first <= len(lines.lines):
+            first, last = now
+        if is_block and 1 <= first <= len(lines.lines):
             first, last = block_at(lines.texts(), first)
-        place = Spot(note.path, note.before, first, last if last is not None else first)
-        place.lines()
-        return place
+        lines.check(first, last, note.path)
+        return Spot(note.path, note.before, first, last)
 
     # --- new text ----------------------------------------------------------------------------------------------------
 
@@ -109,13 +100,14 @@ class Planner(Struct, frozen=True):
         Of a heading it is the first line below that says something.
         """
         place = self.said(place)
-        note = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
-        log, title = note.files[0], f"Remember in {note.files[0].path}, and mark {place} as superseded"
+        change = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
+        log = change.files[0]
+        title = f"Remember in {log.path}, and mark {place} as superseded"
         if log.path != place.path:
-            return replace(note, title=title, files=(*note.files, *self.overtaken([place]).files))
+            return replace(change, title=title, files=(*change.files, *self.overtaken([place]).files))
         # The new line stands at the end of the same log, so that the number of the older one holds.
-        both = self._superseded(Lines.of(log.after, log.path), {place.first})
-        return replace(note, title=title, files=(replace(log, after=both),))
+        with_mark = self._superseded(Lines.of(log.after, log.path), {place.first})
+        return replace(change, title=title, files=(replace(log, after=with_mark),))
 
     def said(self, place: Spot) -> Spot:
         """Return the first item or paragraph that says something, from the first line of `place` on."""
@@ -128,13 +120,14 @@ class Planner(Struct, frozen=True):
     def overtaken(self, spots: Sequence[Spot]) -> Change:
         """Mark the first line of each spot as superseded today; nothing is deleted."""
         files = []
-        for path, place in {spot.path: spot for spot in spots}.items():
+        for path, spot in {spot.path: spot for spot in spots}.items():
             numbers = {spot.first for spot in spots if spot.path == path}
-            files.append(FileChange(path, place.data, self._superseded(place.lines(), numbers)))
+            files.append(FileChange(path, spot.data, self._superseded(spot.lines(), numbers)))
         title = f"Mark {', '.join(map(str, spots[:3]))} as superseded"
         return self.with_trust(Change("edit", title, tuple(files)))
 
     def _superseded(self, note: Lines, numbers: Collection[int]) -> bytes:
+        """Return a note with the mark of today on those lines of it that have none."""
         day = self.now().date().isoformat()
         lines = (
             marked(line, day) if number in numbers and not is_overtaken(line) else line
@@ -143,29 +136,30 @@ class Planner(Struct, frozen=True):
         return Lines(note.bom, tuple(lines)).data
 
     def beginning(self, path: str) -> str:
-        """The text that a daily log which is not there begins with."""
+        """Return the text that a daily log which is not there begins with; empty for any other note."""
         day = shown_day(path)
         return "" if day is None else f"# {day.isoformat()}\n\n"
 
     def new_note(self, title: str) -> Change:
-        """A new topic note where its title says. Raises EditRefused when something is there."""
+        """Make a topic note where its title says. Raises EditRefused when something is there."""
         path = self._vacant(topic_path(title))
         text = f"# {title.strip()}\n\n".encode("utf-8", "replace")
         return self.with_trust(Change("new", f"New note {path}", (FileChange(path, None, text),)))
 
     def edit(self, path: str, before: bytes | None, text: str) -> Change:
-        """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
+        """Return what an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
         path = self._stored(path)
         return self.with_trust(Change("edit", f"Edit {path}", (FileChange(path, before, edited(before, text, path)),)))
 
     # --- lines to another note ---------------------------------------------------------------------------------------
 
     def choices(self, spot: Spot) -> Sequence[str]:
-        """The headings of the curated note that the lines could go below, the best first, of equal ones one."""
+        """Return the headings of the curated note that the lines could go below, the best first, of equal ones one."""
         texts = Lines.of(current(self.roots, self._target())).texts()
-        choices = promoting.ranked(texts, "\n".join(spot.texts()), spot.around())
-        titles = {section.title.casefold(): section.title for _, section in reversed(choices) if section.title}
-        return list(titles.values())[::-1]
+        titles: dict[str, str] = {}
+        for _, section in promoting.ranked(texts, "\n".join(spot.texts()), spot.around()):
+            titles.setdefault(section.title.casefold(), section.title)
+        return list(filter(None, titles.values()))
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
@@ -183,24 +177,26 @@ class Planner(Struct, frozen=True):
         for path, first, last in places:
             note = self._note(path)
             most = max(1, len(Lines.of(note.before, note.path).lines))
-            spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
+            last = min(last, most) if last else most
+            spots.append(Spot(note.path, note.before, min(first, most), last))
         if codex.is_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._target()
         parts = promoting.parts(spot for spot in spots if spot.path != target)
         if not parts:
             raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
-        before = text = current(self.roots, target)
+        before = after = current(self.roots, target)
         notes: list[str] = []
         for part in parts:
-            change = promoting.promote(part, target, text)
-            text = change.files[0].after
+            change = promoting.promote(part, target, after)
+            after = change.files[0].after
             notes += change.notes
-        whence = sorted({part.path for part in parts})
-        count = plural(sum(bool(text.strip()) for part in parts for text in part.texts()), "line")
-        title = f"Promote {count} of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
+        count = sum(line.strip() != "" for part in parts for line in part.texts())
+        sources = {part.path for part in parts}
+        source = plural(len(sources), "note") if len(sources) > 1 else parts[0].path
+        title = f"Promote {plural(count, 'line')} of {source} to {target}"
         return self._budgeted(
-            Change("promote", title, (FileChange(target, before, text),), tuple(dict.fromkeys(notes)))
+            Change("promote", title, (FileChange(target, before, after),), tuple(dict.fromkeys(notes)))
         )
 
     def demote(self, spot: Spot, target: str) -> Change:
@@ -224,15 +220,17 @@ class Planner(Struct, frozen=True):
         if not by_path:
             raise EditRefused("No lines are chosen.", "Choose at least one.")
         files, notes = list[FileChange](), list[str]()
-        for path, places in by_path.items():
-            numbers = {number for spot in places if spot.lines() for number in range(spot.first, spot.last + 1)}
+        for path, chosen in by_path.items():
+            # `lines` refuses a spot that is not there.
+            numbers = {number for spot in chosen if spot.lines() for number in range(spot.first, spot.last + 1)}
             protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == path else ()
-            left, emptied = promoting.without(places[0].lines(), numbers, protected)
-            files.append(FileChange(path, places[0].data, left.data))
+            left, emptied = promoting.without(chosen[0].lines(), numbers, protected)
+            files.append(FileChange(path, chosen[0].data, left.data))
             notes += emptied
-        what = ", ".join(str(spot) for places in by_path.values() for spot in places[:3])
-        usual = f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"
-        return self.with_trust(Change(kind, title or usual, tuple(files), tuple(notes)))
+        if not title:
+            what = ", ".join(str(spot) for chosen in by_path.values() for spot in chosen[:3])
+            title = f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"
+        return self.with_trust(Change(kind, title, tuple(files), tuple(notes)))
 
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
@@ -265,29 +263,29 @@ class Planner(Struct, frozen=True):
         """
         today = self.now().date()
         paths = {note.path for note in scan(self.roots).notes}
-        logs = ((path, shown_day(path)) for path in paths if path.rpartition("/")[0] == "memory")
-        old = {path for path, day in logs if day is not None and (today - day).days > days}
-        targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in sorted(old)}
+        logs = [(path, shown_day(path)) for path in sorted(paths) if posixpath.dirname(path) == "memory"]
+        old = [path for path, day in logs if day is not None and (today - day).days > days]
+        targets = {path: f"{ARCHIVE}/{posixpath.basename(path)}" for path in old}
         notes = [f"{target} is there already, so {path} stays." for path, target in targets.items() if target in paths]
         moved = {path: target for path, target in targets.items() if target not in paths}
         if not moved:
             raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes) or "Nothing was moved.")
-        many = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
-        return self._moved(moved, "archive", f"Archive {many} older than {days} days to {ARCHIVE}/", notes)
+        what = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
+        return self._moved(moved, "archive", f"Archive {what} older than {days} days to {ARCHIVE}/", notes)
 
     # --- what a change does ------------------------------------------------------------------------------------------
 
     def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
-        """How the curated note stands with each host; with `data` as if that was in it."""
+        """Return how the curated note stands with each host; with `data` as if that was in it."""
         name = self.memory()
         text = current(self.roots, name) if data is None else data
         return tuple(budget.measure(text, host, name) for host in self.hosts)
 
     def with_trust(self, change: Change) -> Change:
-        """`change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
+        """Return `change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
         files = [(file.path, file.before, file.after) for file in change.files]
         effects = self.trust.effects(files) if self.trust is not None else ()
-        return replace(change, notes=change.notes + effects + brought_back(change))
+        return replace(change, notes=change.notes + effects + unmaskings(change))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -300,12 +298,13 @@ class Planner(Struct, frozen=True):
         return target
 
     def _promote_for_codex(self, spots: Sequence[Spot]) -> Change:
+        """Return the change that tells Codex to remember these lines, with the notes that they are from."""
         body = "\n".join(line for spot in spots for run in spot.facts() for line in run)
-        whence = ", ".join(dict.fromkeys(spot.path for spot in spots))
-        return self._note_for_codex("promote", f"{body}\n\n(from {whence})\n")
+        sources = ", ".join(dict.fromkeys(spot.path for spot in spots))
+        return self._note_for_codex("promote", f"{body}\n\n(from {sources})\n")
 
     def _note_for_codex(self, kind: str, text: str) -> Change:
-        """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
+        """Make a note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
         path = self._vacant(codex.note_path(text, self.now()))
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
         file = FileChange(path, None, text.encode("utf-8", "replace"))
@@ -321,18 +320,19 @@ class Planner(Struct, frozen=True):
         return self.with_trust(follow(change, texts, self.links.paths()))
 
     def _budgeted(self, change: Change) -> Change:
-        """`change` with what it does to the curated note's budget among its notes."""
-        notes = [file for file in change.files if file.path in ROOT_NOTES]
+        """Return `change` with what it does to the curated note's budget among its notes."""
+        curated = [file for file in change.files if file.path in ROOT_NOTES]
         hosts = [host for host in self.hosts if host.limit]
-        effects = tuple(budget.effect(note.before, note.after, host) for note in notes for host in hosts)
+        effects = tuple(budget.effect(file.before, file.after, host) for file in curated for host in hosts)
         return self.with_trust(replace(change, notes=change.notes + effects))
 
     def _stored(self, path: str) -> str:
-        """The path under which a note is stored. Raises PathRefused."""
-        return destination(self.roots, path)[2]
+        """Return the path under which a note is stored. Raises PathRefused."""
+        _root, _absolute, stored = destination(self.roots, path)
+        return stored
 
     def _vacant(self, path: str) -> str:
-        """The path under which a note is stored that is not there yet. Raises EditRefused, PathRefused."""
+        """Return the path under which a note is stored that is not there yet. Raises EditRefused, PathRefused."""
         path = self._stored(path)
         if any(standing(self.roots, path)):
             raise EditRefused(f"There is a note {path} already.", "Choose another name.")
@@ -342,13 +342,14 @@ class Planner(Struct, frozen=True):
         """Return a note as a file that goes. Raises NoteMissing."""
         path = self._stored(path)
         mode, mtime_ns = standing(self.roots, path)
-        if (data := current(self.roots, path)) is None:
+        data = current(self.roots, path)
+        if data is None:
             raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
-        return FileChange(path, data, None, mode, mtime_ns)
+        return FileChange(path, before=data, after=None, mode=mode, mtime_ns=mtime_ns)
 
 
 def topic_path(title: str) -> str:
-    """A stored path for a topic of this title: letters and digits of any script, joined by hyphens."""
+    """Return a stored path for a topic of this title: letters and digits of any script, joined by hyphens."""
     name = "-".join(re.findall(r"\w+", title.casefold()))[:60].strip("-")
     if not name:
         raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
@@ -364,11 +365,13 @@ def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
     Raises EditRefused for no text or too much.
     """
     words = _words(_MARK.sub("", text))
-    path = f"memory/{now.date().isoformat()}.md"
+    day = now.date().isoformat()
+    path = f"memory/{day}.md"
     old = Lines.of(log, path)
     texts = old.texts()
-    above = _gap(texts) if "".join(texts).strip() else [f"# {now.date().isoformat()}", ""]
-    base = old if "".join(texts).strip() else Lines(old.bom, ())
+    is_begun = "".join(texts).strip() != ""
+    above = _gap(texts) if is_begun else [f"# {day}", ""]
+    base = old if is_begun else Lines(old.bom, ())
     new = base.insert(len(base.lines) + 1, [*above, *_entry(words, now, texts)])
     # A secret is looked for before the line is cut, because half of it would not be known for one.
     title = f"Remember in {path}: {one_line(masked(words.splitlines()[0]), 60)}"
@@ -376,27 +379,30 @@ def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
 
 
 def _words(text: str) -> str:
+    """Return a text without blanks at its ends and those of its lines. Raises EditRefused for none, or too much."""
     words = "\n".join(line.rstrip() for line in re.split("\r\n?|\n", text)).strip().replace("\0", "")
     if not words:
         raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
     if len(words) > _MOST:
-        raise EditRefused(
-            f"The text has {len(words):,} characters; at most {_MOST:,} are captured.", "Make a note of its own of it."
-        )
+        what = f"The text has {len(words):,} characters; at most {_MOST:,} are captured."
+        raise EditRefused(what, "Make a note of its own of it.")
     return words
 
 
 def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
-    """The lines of an entry, in the way the last entry with a time is written, else with the mark of the last item."""
-    timed = next((match for line in reversed(style) if (match := _TIMED.match(line))), None)
-    item = next((match for line in reversed(style) if (match := ITEM.match(line)) and match[2] in "-*+"), None)
-    mark, start, end = timed.groups() if timed else (f"{item[2] if item else '-'} ", "", " ")
+    """Return the lines of an entry, written as the last entry with a time, else with the mark of the last item."""
+    timed = [match.groups() for line in style if (match := _TIMED.match(line))]
+    marks = ["-", *(match[2] for line in style if (match := ITEM.match(line)) and match[2] in "-*+")]
+    mark, before_time, after_time = timed[-1] if timed else (f"{marks[-1]} ", "", " ")
     first, *rest = words.split("\n")
-    return [f"{mark}{start}{now:%H:%M}{end}{first}", *(" " * len(mark) + line if line else "" for line in rest)]
+    indented = (" " * len(mark) + line if line else "" for line in rest)
+    return [f"{mark}{before_time}{now:%H:%M}{after_time}{first}", *indented]
 
 
 def _gap(texts: list[str]) -> list[str]:
-    """A blank line in front of an entry that does not follow another one."""
+    """Return a blank line for in front of an entry that does not follow another one, else none."""
     last = texts[-1]
-    above = next((line for line in reversed(texts) if ITEM.match(line) or not line.startswith((" ", "\t"))), "")
-    return [] if not last.strip() or (ITEM.match(above) and not HEADING.match(last)) else [""]
+    # What is indented belongs to the item above it.
+    outer = [line for line in texts if ITEM.match(line) or not line.startswith((" ", "\t"))]
+    follows_item = bool(outer) and ITEM.match(outer[-1]) is not None and not HEADING.match(last)
+    return [] if follows_item or not last.strip() else [""]

@@ -165,9 +165,8 @@ def contents(descriptor: int, name: str) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{name} is not a regular file.", "Only regular files are changed.")
     if status.st_size > MOST_BYTES:
-        raise Unreadable(
-            f"{name} has {status.st_size:,} bytes; at most {MOST_BYTES:,} are read.", "Split it into days or topics."
-        )
+        what = f"{name} has {status.st_size:,} bytes; at most {MOST_BYTES:,} are read."
+        raise Unreadable(what, "Split it into days or topics.")
     os.lseek(descriptor, 0, os.SEEK_SET)
     return b"".join(iter(lambda: os.read(descriptor, 1 << 20), b""))
 
