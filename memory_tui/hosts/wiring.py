@@ -128,5 +128,6 @@ def require(wiring: Wiring, title: str, program: str, place: Path) -> None:
     if not wiring.preview and shutil.which(program) is None and not place.exists():
         absent = f"{title} is not installed here: there is no {program} on the PATH and no {place}."
         words = shlex.join([title.lower().replace(" ", "-"), "--dry-run", *wiring.arguments])
-        shows = f"memory-tui connect {words} shows what connecting would write."
+        # At the end, where the command can be copied.
+        shows = f"This shows what connecting would write: memory-tui connect {words}"
         raise ConfigError(absent, f"Install {title} and start it once. {shows}")

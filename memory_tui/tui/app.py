@@ -92,6 +92,10 @@ class MemoryApp(App[int]):
         self.doubt = doubt
         """Why something of a person's own, such as keys.toml, is not used."""
         self.demo = demo
+        self.configured: object = None
+        """The plan by the configuration on disk when that was last read, or why it could not be."""
+        self.configuration_seconds = 5.0
+        """How often it is read, which takes a millisecond."""
         self.last_words = ""
         """What became of unsaved text when the app ended."""
         self.reading = False
@@ -104,9 +108,8 @@ class MemoryApp(App[int]):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
-            yield Tabs(
-                *(Tab(f"{n} {name}", id=f"tab-{id_}") for n, (id_, name) in enumerate(VIEWS.items(), 1)), id="tabs"
-            )
+            tabs = (Tab(f"{n} {name}", id=f"tab-{id_}") for n, (id_, name) in enumerate(VIEWS.items(), 1))
+            yield Tabs(*tabs, id="tabs")
             yield Static(id="lamp", markup=False)
         # With the first view: one layout for all of it, and one paint.
         first = "search" if self.first_query else "notes"
@@ -125,6 +128,7 @@ class MemoryApp(App[int]):
             self.happened(Noticed(time.time(), self.doubt))
         if self.demo:
             await self.action_tour()
+        self.set_interval(self.configuration_seconds, self.look_at_configuration)
         self.call_after_refresh(self.open_engine)
 
     # --- the engine ------------------------------------------------------------------------------------------------
@@ -209,6 +213,22 @@ class MemoryApp(App[int]):
         if not self.reading and not isinstance(event, SyncProgress | VectorsMade):
             self.reading = True
             self.set_timer(FACTS_SECONDS, self.read_facts)
+
+    @work(thread=True, exclusive=True, group="configuration")
+    def look_at_configuration(self) -> None:
+        """Say once where the configuration on disk became another one than that in force."""
+        from memory_tui.plan import renewed
+
+        engine, before = self.session.engine, self.configured
+        if engine is None:
+            return
+        try:
+            self.configured = renewed(engine.plan)
+        except MemoryTuiError as error:
+            # What is wrong with it is said when it is taken up.
+            self.configured = error.message
+        if self.configured not in (before, engine.plan):
+            self.say("The configuration changed on disk. : “Read the configuration again” puts it in force.")
 
     def say(self, text: str) -> None:
         """Show a sentence from the engine."""
@@ -360,7 +380,7 @@ class MemoryApp(App[int]):
     def badge(self, message: Badge) -> None:
         """Write a count beside the name of a view."""
         number, tab = list(VIEWS).index(message.name) + 1, self.query_one(f"#tab-{message.name}", Tab)
-        label = f"{number} {VIEWS[message.name]}" + (f" ({message.count})" if message.count else "")
+        label = f"{number} {VIEWS[message.name]}" + (f" ({message.count})" if message.count is not None else "")
         # The same words would lay out the whole screen, too.
         if tab.label_text != label:
             tab.label = label

@@ -105,10 +105,9 @@ async def overtake(view: View, reader: Reader, then: Then | None = None) -> None
     """Ask what holds now, and propose the line that says so and overtakes the chosen one, which stays."""
     spots = spots_of(reader)
     if is_writable(view):
-        await view.app.push_screen(
-            Line("What holds now?", "The older line stays, marked as superseded."),
-            answered(lambda text: propose(view, lambda c: c.plan.supersede(text, spots(c)[0]), then=then)),
-        )
+        line = Line("What holds now?", "The older line stays, marked as superseded.")
+        say = answered(lambda text: propose(view, lambda c: c.plan.supersede(text, spots(c)[0]), then=then))
+        await view.app.push_screen(line, say)
 
 
 async def promote(view: View, reader: Reader, then: Then) -> None:
@@ -232,16 +231,17 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     change, entry = done.change, done.entry
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
-    back = "" if entry.undoes else " u takes it back."
-    first, paths = change.files[0], [file.path for file in change.files if entry.undoes or file.after is not None]
-    notes, *more = paths or change.paths
+    first = change.files[0]
+    notes, *more = [file.path for file in change.files if file.after is not None] or change.paths
     # Several may have changed because links follow.
     became = "gone" if first.after is None else "changed" if more or first.before is not None else "new"
     if change.kind == "rename":
         notes, more, became = change.files[-1].path, [], f"now called {one_line(notes)}"
     notes = plural(len(more) + 1, "note") if more else one_line(notes)
-    words = f"You took back the change of {notes}." if entry.undoes else f"{notes} {'are' if more else 'is'} {became}."
-    view.notify(f"{words}{others}{back}", markup=False)
+    words = f"{notes} {'are' if more else 'is'} {became}.{others} u takes it back."
+    if entry.undoes:
+        words = f"You took back “{one_line(change.title.removeprefix('Undo: '))}”.{others}"
+    view.notify(words, markup=False)
     for each in view.screen.query(View):
         if each is not view or entry.undoes:
             each.notes_changed()

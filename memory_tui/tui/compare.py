@@ -124,10 +124,8 @@ def drawn(pair: Pair, width: int) -> Content:
     elif places[0] != places[1]:
         styles = ["", "$warning"]
     half = (width - 3) // 2
-    cells = [
-        fit(_cell(side, name, style), half)
-        for side, name, style in zip((pair.left, pair.right), "AB", styles, strict=True)
-    ]
+    sides = zip((pair.left, pair.right), "AB", styles, strict=True)
+    cells = [fit(_cell(side, name, style), half) for side, name, style in sides]
     title = row.name
     if pair.left and pair.right and pair.left.name != pair.right.name:
         title = f"A {pair.left.name}, B {pair.right.name}"
@@ -238,9 +236,8 @@ class Compare(Dialog[None]):
         aligned = pairs(*listed, same_index=left.evidence is right.evidence) if right.evidence is not None else []
         # What another ranking replaced may be done later than that one.
         if not get_current_worker().is_cancelled:
-            self.call_later(
-                self.show, left, right, (traces[0], traces[-1]) if right.evidence is not None else None, aligned
-            )
+            both = (traces[0], traces[-1]) if right.evidence is not None else None
+            self.call_later(self.show, left, right, both, aligned)
 
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
@@ -250,8 +247,7 @@ class Compare(Dialog[None]):
     def show(self, left: Side, right: Side, traces: tuple[Trace, Trace] | None, pairs: list[Pair]) -> None:
         """Show both sides."""
         self.pairs, listing = pairs, self.query_one("#sides", Rows)
-        lines = head(left, right, traces, in_both(pairs))
-        self.query_one("#head", Static).update(Content("\n").join(lines))
+        self.query_one("#head", Static).update(Content("\n").join(head(left, right, traces, in_both(pairs))))
         width = max(20, listing.scrollable_content_region.width)
         options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(pairs)]
         if traces is None:

@@ -117,7 +117,7 @@ class Confirm(Paper[bool]):
 class Box(Input):
     """A line to type in; a subclass because its cursor's blinking takes CPU all day, and the footer names enter."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Go on")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "OK")]
 
     def __init__(self, value: str = "", hint: str = "", id: str | None = None) -> None:
         super().__init__(value, hint, compact=True, id=id)

@@ -35,6 +35,7 @@ from memory_tui.tui import knobs
 from memory_tui.tui.facts import MUTED, WARN, Fact, drawn
 from memory_tui.tui.knobs import figure, under
 from memory_tui.tui.rows import short_path
+from memory_tui.workspace.notes import date_of
 
 WORDS, MEANING, AGE = "█", "▒", "░"
 BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
@@ -219,7 +220,7 @@ def rows(
         listed.append((next((place for place, hit in later if hit.chunk == also.chunk), 0), also.candidate))
     for place, hit in listed:
         text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, also.text if also else ""), words, trace.now, LONGEST)
-        dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
+        dated = date_of(hit.chunk.path) and not workspace_of(hit.chunk.path)
         file = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
         name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
@@ -283,7 +284,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
-    total = plural(trace.funnel.candidates, "passage")
+    total = f"{trace.funnel.candidates:,} found"
     about = "about " * bool(cut := other_cut(trace))
     gets = f"Your agent gets {about or 'the first ' * wide}{sent} of {total}." if sent else "Your agent gets nothing."
     read = Content.styled(cut or one_line("; ".join(trace.plan.readings)), "$warning")
@@ -467,9 +468,8 @@ def qmd_row(hit: QmdHit, width: int, lines: int) -> Content:
     body = Content(one_line(hit.snippet[:300]))
     if lines == 1:
         return fit(Content.assemble(lead, f"{name} · ", body), width)
-    return Content.assemble(
-        fit(Content.assemble(lead, (name, "bold")), width), "\n", " " * LEAD, fit(body, width - LEAD)
-    )
+    head = fit(Content.assemble(lead, (name, "bold")), width)
+    return Content.assemble(head, "\n", " " * LEAD, fit(body, width - LEAD))
 
 
 def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:

@@ -192,7 +192,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
         yield age(engine.plan, row), ""
     back = Counter(link.source for link in links_of(engine, path).back)
     if back:
-        yield f"{plural(len(back), 'note')} link{'s' * (len(back) == 1)} here", ""
+        yield f"{plural(len(back), 'note')} mention{'s' * (len(back) == 1)} this", ""
 
 
 def age(plan: Plan, row: FileRow) -> str:

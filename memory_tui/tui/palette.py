@@ -71,6 +71,7 @@ TABLE: tuple[Command, ...] = (
     Command("search", "Saved questions", "search.saved", "queries judgments ndcg evaluate better settings"),
     Command("status", "Set up a provider", "page('setup')", "openai gemini voyage mistral ollama key model settings"),
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
+    Command("status", "Read the configuration again", "reopen", "reload openclaw.json config settings restart"),
     Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
     Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems review"),
     Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git diff"),
@@ -126,11 +127,8 @@ class Commands(Provider):
     async def discover(self) -> Hits:
         """Yield every command, in the table's order."""
         for command in self._offered:
-            yield DiscoveryHit(
-                self._row(Content(command.title), command),
-                partial(self.app.post_message, Chosen(command)),
-                command.title,
-            )
+            choose = partial(self.app.post_message, Chosen(command))
+            yield DiscoveryHit(self._row(Content(command.title), command), choose, command.title)
 
     async def search(self, query: str) -> Hits:
         """Yield what holds the words, then what has letters like them."""

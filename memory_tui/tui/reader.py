@@ -85,8 +85,7 @@ class MarkdownText(TextArea):
     @on(TextArea.Changed)
     def recolour(self) -> None:
         """Look where blocks of code are now: lines that were not typed in change too."""
-        rows = range(self.document.line_count)
-        fences = [row for row in rows if _FENCE.match(self.document.get_line(row))]
+        fences = [row for row in range(self.document.line_count) if _FENCE.match(self.document.get_line(row))]
         if fences != self.fences:
             self.fences = fences
             self.redraw()

@@ -220,9 +220,8 @@ class SavedQuestions(Dialog[str]):
         width = max(20, rows.scrollable_content_region.width)
         options = []
         if self.question and sheet.notebook.find(self.question) is None:
-            options.append(
-                Option(fit(Content.assemble(" Save “", (one_line(self.question), "bold"), "”"), width), id=NEW)
-            )
+            save = Content.assemble(" Save “", (one_line(self.question), "bold"), "”")
+            options.append(Option(fit(save, width), id=NEW))
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
         legend = f"\n{LEGEND}" * (sheet.scores != sheet.before)

@@ -109,10 +109,10 @@ class OpenView(Message):
 
 @dataclass
 class Badge(Message):
-    """Write `count` beside the name of the view `name`; 0 writes nothing, and `…` that it is not known."""
+    """Write `count` beside the name of the view `name`; None writes nothing, and `…` that it is counted anew."""
 
     name: str
-    count: int | Literal["…"]
+    count: int | Literal["…"] | None
 
 
 def opener_of(options: Callable[[], Options]) -> OpenEngine:

@@ -47,9 +47,8 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
     if narrow or len(maker) + len(state) > LAMP - 4:
         state = state.partition(" of ")[0] if narrow else state
         return Content.assemble(("● ", "$success") if current else ("▲ ", "$warning"), state)
-    return Content.assemble(
-        ("● ", "$success") if fine else ("▲ ", "$warning"), maker, "  ", (state, "" if current else "$warning")
-    )
+    mark = ("● ", "$success") if fine else ("▲ ", "$warning")
+    return Content.assemble(mark, maker, "  ", (state, "" if current else "$warning"))
 
 
 def index_pane(session: Session) -> Content:
@@ -68,11 +67,9 @@ def index_pane(session: Session) -> Content:
         made = "synced" if last and last.indexed + last.removed + last.embedded else "checked"
         first = state + (f", {made} {minute(last.at)[-5:]}" if last is not None else "")
     watcher = "watcher on" if status.watching else "no watcher, i indexes"
-    return Content.assemble(
-        (first, "" if fine or (session.progress and not gone) else "$warning"),
-        "\n",
-        (f"{plural(status.freshness.total, 'note')}, {watcher}", "$foreground-muted"),
-    )
+    style = "" if fine or (session.progress and not gone) else "$warning"
+    below = f"{plural(status.freshness.total, 'note')}, {watcher}"
+    return Content.assemble((first, style), "\n", (below, "$foreground-muted"))
 
 
 def provider_pane(session: Session) -> Content:

@@ -295,7 +295,8 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     part = again(logged_last(workspace), options(workspace))
     assert part.now.level.in_part
     assert part.entry.reply == "found in part", "as Search says"
-    assert "Level of the answer: found in part then and now." in rerun.replayed(part)
+    words = f"Level of the answer: found in part then and now: the best line has {part.now.level.in_part}."
+    assert words in rerun.replayed(part)
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):

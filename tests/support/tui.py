@@ -61,8 +61,8 @@ def make_app(
     changes = (("sync.watch", str(watch).lower()), *changes)
     options = Options(**places, provider=provider, now=NOW, read_only=read_only, changes=changes)
     app = MemoryApp(lambda hear: Engine.open(options, at_noon(hear)), query=query, suggestions=suggestions)
-    # The count would come into the first line whenever a slow test takes longer.
-    app.count_seconds = 10 * LONG
+    # The count would come into the first line whenever a slow test takes longer; each test has a home of its own.
+    app.count_seconds = app.configuration_seconds = 10 * LONG
     return app
 
 

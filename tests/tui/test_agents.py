@@ -65,6 +65,7 @@ def test_an_agent_that_is_installed_meanwhile_can_be_connected(home, tmp_path):
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6").until(lambda: "Claude Code is not installed" in window.text)
         go(window, "Claude Code is not").press("enter").until(lambda: "Copy the command?" in window.text)
+        assert any(line.strip(" │").startswith("memory-tui connect claude-code ") for line in window.lines)
         window.press("y").until(lambda: window.app.clipboard.startswith("memory-tui connect claude-code --dry-run "))
         (home / ".claude.json").write_text("{}")
         window.until(lambda: "Claude Code  not connected; d connects it" in window.text)

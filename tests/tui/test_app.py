@@ -1,5 +1,6 @@
 """The app: its views, the engine under it, its end."""
 
+import json
 import subprocess
 import sys
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
+from memory_tui.config.places import openclaw_path
 from memory_tui.events import IndexChanged
 from memory_tui.tui.app import VIEWS
 from memory_tui.tui.dialogs import Choice
@@ -174,6 +176,23 @@ def test_what_happens_while_the_state_is_read_has_it_read_once_more(reader, monk
     app.hear(IndexChanged(NOW - 1))
     reader.settle()
     assert len(reads) == 2
+
+
+def test_a_configuration_that_comes_meanwhile_is_told_once_and_taken_up(workspace):
+    app = make_app(workspace)
+    app.configuration_seconds = 0.05
+    with Window(app) as window:
+        before = window.app.session.engine
+        openclaw_path().parent.mkdir(parents=True)
+        openclaw_path().write_text(f"{{agents: {{defaults: {{workspace: {json.dumps(str(workspace))}}}}}}}")
+        window.until(lambda: any(said.startswith("The configuration changed on disk.") for said in window.notices))
+        window.press("colon").type("read the configuration").press("enter")
+        window.until(lambda: window.app.session.engine is not before).settle()
+        assert window.app.session.engine.plan.config.path == openclaw_path()
+        openclaw_path().write_text("{")
+        window.until(lambda: sum("configuration changed" in said for said in window.notices) == 2)
+        window.press("colon").type("read the configuration").press("enter")
+        window.until(lambda: str(openclaw_path()) in window.notices[-1])
 
 
 def test_escape_closes_the_list_of_keys(reader):

@@ -80,6 +80,14 @@ def test_a_passage_beside_a_better_one_has_a_fourth_sum(rows):
     assert all((row.sums[3].name, row.sums[3].figure) == (hits.BESIDE, "-.10") for row in lost)
 
 
+def test_a_day_has_one_style_under_every_ranking(engine, evidence, rows):
+    undated = hits.rows(evidence, engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3")), 14)
+    dated, others = ({row.hit.chunk: row.name.split()[:2] for row in side} for side in (rows, undated))
+    both = {chunk for chunk in dated.keys() & others.keys() if "/2026-" in chunk.path}
+    assert both
+    assert {chunk: dated[chunk] for chunk in both} == {chunk: others[chunk] for chunk in both}
+
+
 def test_age_takes_points_under_a_ranking_of_openclaw(engine, evidence):
     settings = engine.plan.with_profile("openclaw-2026.3").update(DECAY, "test")
     dated = [hit for hit in engine.search.rank(evidence, settings).lost if (hit.age_days or 0) > 5]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from msgspec.structs import replace
-from textual.widgets import Tab
+from textual.widgets import Static, Tab
 
 from memory_tui.engine.notes import Inbox
 from memory_tui.events import SyncFinished
@@ -77,7 +77,15 @@ def test_the_inbox_of_a_large_memory_is_examined_when_it_is_opened(workspace, mo
     with Window(make_app(workspace)) as window:
         window.run(window.app.count_inbox())
         assert not window.settle().app.query(InboxView)
+        assert window.app.query_one("#tab-inbox", Tab).label.plain == "4 Inbox"
         window.press("4").until(lambda: "[secret]" in window.text)
+
+
+def test_an_inbox_with_nothing_in_it_counts_nothing_once_it_has_looked(tmp_path):
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n- The garden gate opens with the brass key.\n")
+    with Window(make_app(tmp_path)) as window:
+        window.press("4").until(lambda: "Nothing needs a decision." in window.text)
+        window.until(lambda: "4 Inbox (0)" in window.text)
 
 
 def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(shared):
@@ -148,6 +156,7 @@ def test_what_goes_with_a_change_that_was_about_something_else_is_said_with_the_
         go(window, "said twice").until(lambda: "d would keep the other one" in window.text)
         window.until(lambda: "Working it out" not in window.text)
         assert window.text.count("memory/network.md:2") == 1, "no place without its text stands over the difference"
+        assert f"MEMORY.md:76\n{twice}\n" in str(window.app.query_one("#inbox-text", Static).content), "what stays"
         go(window, "cut off at session start").press("d", "y")
         window.until(lambda: any("other finding went with that change" in said for said in window.notices))
         said = " ".join(window.notices)

@@ -221,7 +221,7 @@ def test_promoting_is_shown_made_and_taken_back_by_one_key(screen, workspace):
     screen.press("y").until(lambda: (workspace / "MEMORY.md").read_bytes() != before)
     assert f"(from {log})" in (workspace / "MEMORY.md").read_text()
     screen.settle().press("u").until(lambda: (workspace / "MEMORY.md").read_bytes() == before).settle()
-    assert screen.notices[-1] == "You took back the change of MEMORY.md."
+    assert screen.notices[-1].startswith(f"You took back “Promote {log}:{line} to MEMORY.md, ")
 
 
 def test_lines_of_the_curated_note_move_to_another(screen, workspace):
@@ -235,7 +235,7 @@ def test_lines_of_the_curated_note_move_to_another(screen, workspace):
     assert words in (workspace / "memory/the-cellar.md").read_text()
     assert words not in (workspace / "MEMORY.md").read_text()
     screen.press("u").until(lambda: words in (workspace / "MEMORY.md").read_text()).settle()
-    assert screen.notices[-1] == "You took back the change of 2 notes."
+    assert screen.notices[-1] == "You took back “Move MEMORY.md:7-7 to memory/the-cellar.md”."
 
 
 def test_a_newer_line_overtakes_the_one_under_the_cursor(screen, workspace):
@@ -318,6 +318,21 @@ def test_a_renamed_note_takes_its_links_along(screen, workspace):
     screen.press("enter", "y").until((workspace / "memory/house-network.md").exists).settle()
     assert screen.notices[-1].startswith("memory/network.md is now called memory/house-network.md.")
     assert "memory/house-network.md" in (workspace / "MEMORY.md").read_text()
+    screen.press("u").until((workspace / "memory/network.md").exists).settle()
+    assert screen.notices[-1] == "You took back “Rename memory/network.md to memory/house-network.md”."
+
+
+def test_a_promotion_is_offered_where_there_is_something_to_promote(screen):
+    read(screen, "memory/network.md").press("escape")
+    assert "p Promote" in screen.lines[-1]
+    screen.press("home").until(lambda: notes(screen).page.path == "MEMORY.md").settle()
+    assert "p Promote" not in screen.lines[-1]
+    assert "p Promote" in screen.press("enter").lines[-1], "single lines go to another note"
+
+
+def test_the_editor_opens_where_the_note_was_read(screen):
+    read(screen, LOG, 4).press("escape", "e")
+    assert screen.app.screen.query_one("#editor-text", TextArea).cursor_location == (3, 0)
 
 
 def test_nothing_is_changed_while_read_only(workspace):
@@ -484,7 +499,7 @@ def test_a_change_shows_the_end_of_its_title_where_the_list_is_narrow():
     _, *options = history.rows(Past(), changes, 58)
     for title, option in zip(titles, options, strict=True):
         lines = str(option.prompt).split("\n")
-        assert " ".join(map(str.strip, lines)).endswith(f"you: {title}")
+        assert " ".join(map(str.strip, lines)).endswith(f"memory-tui: {title}")
         assert max(map(len, lines)) <= 58
         assert lines[1].startswith("       "), "below its words"
 
@@ -507,7 +522,7 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     screen.press("r").until(lambda: f"all {len(was)} notes exactly" in screen.text)
     screen.press("enter", "y").until(lambda: all(path.exists() for path in was)).settle()
     assert {path: path.read_bytes() for path in was} == was
-    screen.press("f").until(lambda: "What changed, mine" in screen.text)
+    screen.press("f").until(lambda: "What changed, by memory-tui" in screen.text)
     assert "Take back to the letter" in screen.text
     engine = screen.app.session.engine
     assert engine is not None

@@ -220,6 +220,7 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
         window.press("u", *["down"] * 6)
         assert view(window).row.place == 7
         assert "Probably no note answers, so it is not sent." in window.text
+        assert "would be sent with" not in window.text
         assert "and the agent gets" not in window.text
         assert " in, " not in window.press("t").text, "no step lets in what is kept back"
 

@@ -170,7 +170,8 @@ class AgentsView(View):
     def read(self, programs: Sequence[AgentProgram], log: Log) -> None:
         """Show them."""
         self.rows, self.logged = programs, log
-        self.post_message(Badge(self.NAME, sum(bool(row.connection and (row.lost or row.problem)) for row in programs)))
+        lost = sum(bool(row.connection and (row.lost or row.problem)) for row in programs)
+        self.post_message(Badge(self.NAME, lost or None))
         self.draw()
 
     def draw(self) -> None:
@@ -211,12 +212,12 @@ class AgentsView(View):
 
     def tell(self, title: str, problem: str) -> None:
         """Say why an agent cannot be connected, and offer to copy the command that this names."""
-        _, verb, words = problem.partition("memory-tui connect ")
+        reason, verb, words = problem.partition("memory-tui connect ")
         if not verb:
             self.notify(problem, markup=False)
             return
-        copy = partial(self.app.copy_to_clipboard, verb + words.rpartition(" shows ")[0])
-        text = Content(problem)
+        copy = partial(self.app.copy_to_clipboard, verb + words)
+        text = Content(f"{reason}\n\n{verb}{words}")
         self.post_message(self.Asks(title, text, "Copy the command", lambda _engine: "The command is copied.", copy))
 
     async def action_openclaw(self) -> None:

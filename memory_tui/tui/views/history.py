@@ -22,7 +22,7 @@ from memory_tui.engine.notes import Past
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notes import authors
-from memory_tui.notes.history import exact, taken_back
+from memory_tui.notes.history import exact, taken_back, who
 from memory_tui.notes.journal import OTHERS, JournalEntry, RecordedNote
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page, dialog_width
@@ -32,7 +32,7 @@ from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
 from memory_tui.tui.view import View
 
-FILTERS = ("all", "by agents", "removed", "mine")
+FILTERS = ("all", "by agents", "removed", "by memory-tui")
 """What is listed, in the order of the key."""
 FEWEST = 3
 """So many changes by one author are listed as one."""
@@ -69,18 +69,13 @@ def run_of(parts: Sequence[JournalEntry]) -> Run:
     return Run(first.id, last.at, "done", OTHERS, title, changed, author=last.author, parts=tuple(parts))
 
 
-def who(entry: JournalEntry) -> str:
-    """Return by whom a change is; empty for one of this program."""
-    return ((entry.author and entry.author.host) or "somebody") if entry.kind == OTHERS else ""
-
-
 def joined(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
     """Yield changes; as one those by somebody else of one note on a day, or within a minute, with no other between."""
     runs: list[list[JournalEntry]] = []
     for entry in entries:
         last = runs[-1][-1] if runs else entry
         near = day_of(last) == day_of(entry) and (last.paths == entry.paths or last.at // 60 == entry.at // 60)
-        if runs and near and who(entry) and who(last) == who(entry):
+        if runs and near and entry.kind == OTHERS and who(last) == who(entry):
             runs[-1].append(entry)
         else:
             runs.append([entry])
@@ -120,7 +115,8 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
                 what = entry.title + ", enter lists them" * isinstance(entry, Run)
                 style = "$warning" if gone else "$accent"
             else:
-                what, style = f"you: {entry.title}", "$foreground-muted strike" if entry.id in known.redoable else ""
+                what = f"{who(entry)}: {entry.title}"
+                style = "$foreground-muted strike" if entry.id in known.redoable else ""
             # The end of what was done tells it from the one before.
             lines = Content.styled(one_line(what), style).wrap(max(20, width - len(time)))
             below = Content("\n" + " " * len(time)).join(lines)
@@ -135,7 +131,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
 def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
-    reason += f"{authors.sentence(entry.author) if entry.kind == OTHERS else 'By you, with memory-tui.'}\n"
+    reason += f"{authors.sentence(entry.author) if entry.kind == OTHERS else 'By memory-tui.'}\n"
     title, said = (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
     return Content.assemble(title, said, difference(engine.notes.curator.journal.change_of(entry), width))
 

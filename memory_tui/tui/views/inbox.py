@@ -148,9 +148,10 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
     """Return why these lines are listed, what `d` would do, and the difference, or why nothing can be done."""
     first, action = group.suggestions[0], group.proposal
     parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
-    # The difference shows the line, and so one of two that say the same.
+    # The difference shows the line that goes, and not one that stays elsewhere.
     is_shown = isinstance(change, Change) and (first.other is None or action in ("merge", "trash note"))
-    for place in filter(None, (first.place, first.other)) if len(group.suggestions) == 1 and not is_shown else ():
+    places = (None if is_shown else first.place, first.other) if len(group.suggestions) == 1 else ()
+    for place in filter(None, places):
         parts += ["\n", (one_line(str(place)), MUTED), f"\n{safe(place.text.strip(), keep_newlines=True)}"]
     parts.append("\n\n")
     if is_quiet:
@@ -244,10 +245,8 @@ class InboxView(View):
         worker = get_current_worker()
 
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
-            begun = time.thread_time()
-            findings = engine.inbox.examine(
-                stopped=lambda: worker.is_cancelled, every=True, kinds=frozenset(self.unfolded)
-            )
+            begun, kinds = time.thread_time(), frozenset(self.unfolded)
+            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kinds=kinds)
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
 
@@ -394,9 +393,8 @@ class InboxView(View):
 
     async def propose(self, group: Group, action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
-        await changes.propose(
-            self, lambda curator: checks.changes(group.suggestions, action, curator), then=partial(self.changed, group)
-        )
+        plan = partial(checks.changes, group.suggestions, action)
+        await changes.propose(self, plan, then=partial(self.changed, group))
 
     def changed(self, group: Group, applied: AppliedChange) -> None:
         """Remember that a change of notes was the last step; list no more what stands in notes that it changed."""
@@ -432,10 +430,8 @@ class InboxView(View):
         """Put the row or the group off."""
         group, engine = self.chosen, self.session.engine
         if group is not None and engine is not None:
-            await self.app.push_screen(
-                Choice("Ask again", _LATER),
-                answered(lambda days: self.decide(group, engine.plan.clock() + float(days) * 86_400.0)),
-            )
+            put_off = answered(lambda days: self.decide(group, engine.plan.clock() + float(days) * 86_400.0))
+            await self.app.push_screen(Choice("Ask again", _LATER), put_off)
 
     def decide(self, group: Group, end: float, *, none: bool = False) -> None:
         """Leave findings alone until `end`, for good where it is infinite, open again where it is 0.

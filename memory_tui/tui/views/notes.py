@@ -211,6 +211,7 @@ class NotesView(View):
     def open_note(self, path: str, line: int = 1) -> None:
         """Show a note."""
         self.path = path
+        self.refresh_bindings()
         self.stamp = next((row for row in self.session.files if row.path == path), None)
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
@@ -318,7 +319,10 @@ class NotesView(View):
         """Offer the way back only where there is one, and what is about a note where there are notes."""
         if action == "back":
             return self.is_reading or self.query_one("#notes-filter").display
-        if self.has_class("-empty") and action in _OF_NOTES:
+        has_nothing = self.has_class("-empty") and action in _OF_NOTES
+        # The curated note is where a promotion goes; of its single lines p moves some to another note.
+        is_curated = not self.is_reading and {path.lower() for path in self.meant} <= {"memory.md"}
+        if has_nothing or (action == "promote" and is_curated):
             return False
         return super().check_action(action, parameters)
 
@@ -409,7 +413,7 @@ class NotesView(View):
     async def action_edit(self) -> None:
         """Open the editor at this line."""
         if self.is_there() and tui.changes.is_writable(self):
-            await tui.changes.ahead(self, self.edit(self.path, self.reader.line if self.is_reading else 1))
+            await tui.changes.ahead(self, self.edit(self.path, self.reader.line))
 
     async def edit(self, path: str, line: int) -> None:
         """Open the editor for a note, which need not be there yet."""
@@ -468,8 +472,7 @@ class NotesView(View):
     async def action_calendar(self) -> None:
         """Choose a day on which something was written."""
         if self.session.engine is not None:
-            today = tui.note_facts.today_of(self.session.engine.plan)
-            calendar = tui.dialogs.Calendar(self.session.files, today)
+            calendar = tui.dialogs.Calendar(self.session.files, tui.note_facts.today_of(self.session.engine.plan))
             await self.app.push_screen(calendar, answered(lambda path: self.post_message(ReadNote(path))))
 
     # --- changes ------------------------------------------------------------------------------------------------------
@@ -525,7 +528,7 @@ class NotesView(View):
 
     async def action_add(self) -> None:
         """Add a line to today's log."""
-        line = tui.dialogs.Line("Add to today's log", "What is worth remembering? It goes to the end.")
+        line = tui.dialogs.Line("Add to today's log", "What is worth remembering?", "", "Enter writes it to the end.")
         await self._ask_line(line, lambda text: tui.changes.make(self, lambda c: c.remember(text), self.show_change))
 
     async def action_new(self) -> None:

@@ -469,13 +469,11 @@ class SearchView(View):
         if self.session.engine is None:
             self.say("Opening the index ...", "You can type your question already.")
         elif self.session.status is not None and not self.session.files:
-            self.say(
-                "There are no notes yet, so nothing can be answered.", "1, then a writes the first line of today's log."
-            )
+            then = "1, then a writes the first line of today's log."
+            self.say("There are no notes yet, so nothing can be answered.", then)
         else:
-            self.say(
-                "/ asks your notes; the passages appear while you type.", "For instance:" if examples else "", examples
-            )
+            text = "/ asks your notes; the passages appear while you type."
+            self.say(text, "For instance:" if examples else "", examples)
 
     def say(self, text: str, then: str, options: Sequence[Option] = ()) -> None:
         """Show sentences in the place of passages."""
@@ -712,7 +710,8 @@ class SearchView(View):
         keys = "enter tries it" if is_here or self.armed else "] then enter tries it"
         keys += ", tab: others" * (self.armed is not None and len(self.remedies) > 1 and not is_here)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
-        title = Content.assemble((f"{what} would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
+        heading = f"{what} would be sent with" if self.remedies else f"{what} is not sent"
+        title = Content.assemble((heading, "bold"), (f"   {keys}" if self.remedies else "", MUTED))
         self.write("#remedies-title", title)
 
     @on(OptionList.OptionSelected, "#remedies")
@@ -1121,10 +1120,8 @@ class SearchView(View):
         if not patch.files:
             self.notify("The configuration has these values already.", markup=False)
             return
-        text = ranking.difference(patch)
-        await self.confirm(
-            View.Asks("Write this ranking", text, "Write it", lambda engine: self.written(engine, patch))
-        )
+        deed = partial(self.written, patch=patch)
+        await self.confirm(View.Asks("Write this ranking", ranking.difference(patch), "Write it", deed))
 
     def written(self, engine: Engine, patch: Patch) -> str:
         """Write a ranking, on a worker thread. Raises ConfigError."""

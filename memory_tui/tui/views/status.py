@@ -195,14 +195,15 @@ class StatusView(View):
 
             def deed(engine: Engine) -> str:
                 self.session.config_writes.append((setup.patch.write(), self.session.opener))
+                engine.reread()
                 # One that the command line named would go before that of the configuration.
                 options = replace(engine.plan.options, provider="")
                 self.session.opener = opener_of(lambda: options)
                 return f"{setup.trial['provider']} is set up; u takes it back."
 
-            self.post_message(self.Asks(title, shown_patch(setup), "Write it", deed, self.reopen))
+            self.post_message(self.Asks(title, shown_patch(setup), "Write it", deed, self.action_reopen))
 
-    def reopen(self) -> None:
+    def action_reopen(self) -> None:
         """Open the workspace with the configuration as it is now."""
         self.post_message(Reopen())
 
@@ -210,16 +211,17 @@ class StatusView(View):
         """Take the last provider that was set up here out of the configuration."""
         steps = self.session.config_writes
 
-        def deed(_engine: Engine) -> str:
+        def deed(engine: Engine) -> str:
             writes, opener = steps[-1]
             for done in writes:
                 config_patch.undo(done)
+            engine.reread()
             steps.pop()
             self.session.opener = opener
             return "The configuration is as it was."
 
         if steps:
-            self.perform(deed, self.reopen)
+            self.perform(deed, self.action_reopen)
         return bool(steps)
 
 
@@ -254,9 +256,8 @@ class SetUp(Dialog[ProviderSetup]):
 
     def body(self) -> ComposeResult:
         """Return the kinds, the lines, and what is to be done."""
-        yield Options(
-            *(Option(Content.assemble(f" {name:<18} ", (_hint(name), "$foreground-muted")), id=name) for name in KINDS)
-        )
+        rows = {name: Content.assemble(f" {name:<18} ", (_hint(name), "$foreground-muted")) for name in KINDS}
+        yield Options(*(Option(words, id=name) for name, words in rows.items()))
         for id_, label, hint in FIELDS:
             with Horizontal(classes="field"):
                 yield Label(label, markup=False)
