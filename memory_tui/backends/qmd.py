@@ -553,7 +553,7 @@ def _chat(bare: str) -> tuple[str, str]:
     kinds = {"group": "group", "channel": "channel", "direct": "direct", "dm": "direct"}
     kind = kinds.get(rest.partition(":")[0])
     if kind is None:
-        # Else the word may stand further behind.
+        # Else the word may stand further behind, as in telegram:default:group:1.
         kind = next((word for word in ("group", "channel") if f":{word}:" in f":{bare}:"), "direct")
     return channel if rest else "", kind
 
@@ -664,7 +664,7 @@ def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
 
 
 def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> list[QmdHit]:
-    """Return the hits that an agent gets: `most` of them, cut to UTF-16 units each and altogether."""
+    """Return the hits that an agent gets: at most `most`, each cut to `snippet` UTF-16 units, all to `altogether`."""
     chosen = []
     for hit in hits[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))
@@ -739,6 +739,7 @@ class QmdClient:
             raise QmdFailure(f"{question}; you have not agreed.", "To agree: memory-tui qmd approve.")
         words = self.words()
         version(words, self.place, stop)
+        # Whatever it is asked, QMD would delete a model that is none.
         require_models(self.place, "configuration")
         return words
 

@@ -280,7 +280,9 @@ def fact_of(text: str) -> ClaudeFact | None:
 
 
 def folders(roots: Roots) -> dict[str, str]:
-    """Return the folders of `roots` that hold such a memory, by the beginning of their stored paths."""
+    """Return the folders of `roots` that Claude Code keeps its memory in, by what the stored paths of their notes begin
+    with: "folder/", or "" for the workspace itself.
+    """
     project_memory = os.path.realpath(auto_memory(roots.workspace))
     folders = {}
     for folder in dict.fromkeys((str(roots.workspace), *roots.extra)):
@@ -291,7 +293,7 @@ def folders(roots: Roots) -> dict[str, str]:
 
 
 def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
-    """Return the facts among the notes of such folders, by stored path; `absolute` says where each note is."""
+    """Return the facts among the notes of those folders, by stored path; `absolute` says where each note is."""
     facts = {}
     prefixes = folders(roots)
     for path, location in absolute.items():
@@ -309,7 +311,7 @@ def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
 
 
 def in_folders(path: str, prefixes: Iterable[str]) -> bool:
-    """Return whether the note at the stored `path` stands directly in one of the folders."""
+    """Tell whether the note at the stored `path` stands directly in one of the folders whose paths begin so."""
     folder = path.rpartition("/")[0]
     return f"{folder}/" in prefixes if folder else "" in prefixes
 

@@ -163,6 +163,7 @@ def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostCo
         host.name, wiring.scope, wiring.project, host.start(wiring), wiring.profile, at=time.time(), files=written
     )
     entry = PlannedFile(record, read(record), json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode())
+    # The record first: whatever is written can be taken back.
     write_all([entry, *files])
     return connection
 
@@ -337,8 +338,7 @@ def _without(path: Path, text: str, change: HostChange) -> str:
     for depth in range(len(change.keys), change.there, -1):
         root = _tree(path, text)
         node, parent = root.get(*change.keys[:depth]), root.get(*change.keys[: depth - 1])
-        is_parent_in_use = depth < len(change.keys) and node is not None and node.value
-        if node is None or parent is None or is_parent_in_use:
+        if node is None or parent is None or (depth < len(change.keys) and node.value):
             break
         text = json5.spliced(text, json5.remove(parent, node))
     return text
@@ -438,7 +438,7 @@ class Proof(Struct, frozen=True, rename="camel"):
 
 
 def _question_of(start: ServerStart) -> str:
-    """Return what the server that `start` names is asked: the first line of its MEMORY.md that has words."""
+    """Return what the server that `start` names is asked: the first line of its MEMORY.md with at least three words."""
     words = start.words
     folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
     # A memory without that note, or one that the server itself looks for, is asked something else.

@@ -208,7 +208,7 @@ def _birth(descriptor: int) -> float:
 def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], *, birth: float) -> HostSession:
     """Return what the lines of one session tell; `birth` is when their file was made, 0 where that is not known."""
     reader = _Reader()
-    # So that the oldest line that counts is older than the file by `_OLDER_FILE`.
+    # As if a line before the first were that old: no line that counts is older than the file by over `_OLDER_FILE`.
     newest = birth - _OLDER_FILE + _OLDER_LINE
     for line in lines:
         try:
@@ -224,7 +224,8 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], *, birth
             newest = max(newest, at)
         reader.take(record, at)
         reader.began_in = reader.began_in or reader.cwd
-    return HostSession(host, reader.name or name, agent, tuple(reader.items.values()), reader.began_in, reader.loaded)
+    items = tuple(reader.items.values())
+    return HostSession(host, reader.name or name, agent, items, cwd=reader.began_in, loaded=reader.loaded)
 
 
 def epoch(value: object) -> float:
@@ -283,8 +284,7 @@ class _Reader:
     def answer(self, key: object, at: float, succeeded: bool, text: str, details: object) -> None:
         """Join an answer with its call; one without a call, or a second one, counts for nothing."""
         if isinstance(key, str) and (call := self._calls.pop(key, None)) is not None:
-            use = replace(call, end=at, succeeded=succeeded, text=text, details=_record(details))
-            self.items[use.id, use.name] = use
+            self.items[key, call.name] = replace(call, end=at, succeeded=succeeded, text=text, details=_record(details))
 
     def _message(self, record: dict[str, Any], message: Record, at: float) -> None:
         """Read what was said and done as Claude Code and OpenClaw tell it."""

@@ -76,14 +76,15 @@ def words_of(options: Options) -> list[str]:
     pairs = [(name, getattr(options, name)) for name in _SINGLE]
     pairs += [("profile", value) if key == "profile" else ("set", f"{key}={value}") for key, value in options.changes]
     pairs += [("active_project", project) for project in options.projects]
+    pairs += [("extra", path) for path in options.extra]
     words: list[str] = []
-    for name, value in [*pairs, *(("extra", path) for path in options.extra)]:
-        option, text = f"--{name.replace('_', '-')}", value
+    for name, value in pairs:
+        option = f"--{name.replace('_', '-')}"
         if value and name in (*_PATHS, "extra"):
-            text = str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111 - an unknown user is no error
-        if text:
+            value = str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111 - an unknown user is no error
+        if value:
             # A word of its own that begins with a hyphen would be taken for the next option.
-            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
+            words += [f"{option}={value}"] if value.startswith("-") else [option, value]
     return words
 
 
@@ -92,13 +93,14 @@ def options_of(words: Sequence[str]) -> Options:
     pairs: list[tuple[str, str]] = []
     rest = list(words)
     while rest:
-        word, joined, value = rest.pop(0).removeprefix("--").partition("=")
+        # The sign is "=" in "--option=value"; it is empty where the value is the next word.
+        word, sign, value = rest.pop(0).removeprefix("--").partition("=")
         name = word.replace("-", "_")
-        if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (joined or rest):
-            pairs.append((name, value if joined else rest.pop(0)))
-    knobs = (f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set"))
+        if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (sign or rest):
+            pairs.append((name, value if sign else rest.pop(0)))
+    knobs = [f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")]
     changes = tuple((key, value) for key, _, value in (knob.partition("=") for knob in knobs))
-    projects, extra = (tuple(value for name, value in pairs if name == each) for each in _SEVERAL)
+    projects, extra = (tuple(value for name, value in pairs if name == option) for option in _SEVERAL)
     single = {name: value for name, value in pairs if name in _SINGLE}
     return replace(Options(changes=changes, projects=projects, extra=extra), **single)
 

@@ -142,7 +142,8 @@ def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
 def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
     """Return the text of a copy: a head, then the records of the session's branch from number 1 on, a line for each.
 
-    What is no message is a blank line. The head counts the records that cannot be read.
+    What is no message is a blank line. The head counts the records that cannot be read. A session that never branched
+    has no active events, and all of its records count.
     """
     query = f"""
         SELECT e.seq, {_LINE} FROM transcript_events e
@@ -201,6 +202,7 @@ def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
                 FROM transcript_events e WHERE e.session_id = n.current_session_id)
         FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
     newest_first = f"SELECT {_LINE} FROM transcript_events e WHERE e.session_id = ? ORDER BY e.seq DESC"
+    # In one go, because within it the connection answers another query.
     for session_id, key, text, updated, size in list(connection.execute(query)):
         if size and (entry := record_of(text)):
             usage = usage_in(line or b"" for (line,) in connection.execute(newest_first, (session_id,)))

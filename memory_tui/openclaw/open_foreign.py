@@ -72,6 +72,7 @@ def read_or_copy(path: Path, read: Reader[T]) -> tuple[T, bool]:
             try:
                 value, steady, way = _try(path, read, exclusive)
             except (apsw.Error, UnicodeDecodeError, OSError) as error:
+                # What fails while somebody writes may go well the next time.
                 if exclusive or traces(path) == before:
                     raise _explained(error, path) from None
                 continue

@@ -166,13 +166,13 @@ def _steps(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines in an answer of memory_search or memory_get, with their note."""
+    """Yield the lines in an answer of memory_search or memory_get, in lower case, with their note; no short ones."""
     data = answer_in(answer)
     hits = data["results"] if isinstance(data.get("results"), list) else [data]
     for hit in hits:
         text = (hit.get("snippet") or hit.get("text")) if isinstance(hit, dict) else None
-        for line in text.splitlines() if isinstance(text, str) else ():
-            words = _LIST_SIGN.sub("", line).split()
+        lines = text.splitlines() if isinstance(text, str) else []
+        for words in (_LIST_SIGN.sub("", line).split() for line in lines):
             plain = " ".join(words).lower()
             if len(words) >= _LEAST_WORDS and len(plain) >= _LEAST_CHARS:
                 yield plain, str(hit.get("path") or "the memory")

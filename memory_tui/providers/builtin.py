@@ -128,6 +128,7 @@ class StaticTable:
                 [well_formed(piece) for piece in foreign], is_pretokenized=True, add_special_tokens=False
             )
             ids.update(dict.fromkeys(foreign, ()))
+            # Each token comes with the position of its piece, None for a token that belongs to none.
             for number, token in zip(encoding.word_ids, encoding.ids, strict=True):
                 if number is not None:
                     ids[foreign[number]] += (token,)

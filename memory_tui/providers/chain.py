@@ -444,10 +444,8 @@ class Chain:
         with self._lock:
             members, active = self._standing()
             passed = [member.show_passed_over() for member in self._passed]
-            return (
-                *passed,
-                *(member.show(active=at == active, before=at < active) for at, member in enumerate(members)),
-            )
+            states = [member.show(active=at == active, before=at < active) for at, member in enumerate(members)]
+            return (*passed, *states)
 
     @property
     def proposal(self) -> MemberState | None:

@@ -231,8 +231,8 @@ class Http:
         seconds: float,
         file: Take | None = None,
     ) -> tuple[httpx.Response, str]:
-        """Send one request, and return its answer with the text of it. It has `seconds` in all; for a `file`, which is
-        of any size, no pause is longer.
+        """Send one request, and return its answer with the text of it. It has `seconds` in all; where `file` takes the
+        body, which may be of any size, no pause is longer.
 
         Raises ProviderFailure, Cancelled.
         """
@@ -290,7 +290,9 @@ class Http:
         return self.hidden(body.decode("utf-8", "replace"))
 
     def _fault(self, error: Exception) -> ProviderFailure:
-        """Return what a request that met `error` failed of, with a sentence that holds no secret."""
+        """Return what a request that met `error` failed of, with a sentence that holds no secret, and whether a
+        connection broke.
+        """
         why = self.hidden(str(error)) or type(error).__name__
         if isinstance(error, httpx.DecodingError):
             return ProviderFailure(Cause.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")

@@ -365,6 +365,7 @@ class LocalModel(Provider):
     @contextmanager
     def _turn_of(self, kind: Kind) -> Iterator[None]:
         """Wait for the turn. Notes queue among themselves, so that one of them at most is ahead of a question."""
+        # Who has `_next` gets the turn next; a note has to be the first of the notes before it asks for that.
         with self._notes if kind == "document" else nullcontext(), self._next:
             self._turn.acquire()
         try:
@@ -373,9 +374,9 @@ class LocalModel(Provider):
             self._turn.release()
 
     def _vector(self, text: str, kind: Kind, ends: float, again: bool = True) -> Vectors:
-        """Return the unit vector of `text`; a model that crashes is started `again`.
+        """Return the unit vector of `text`; a model that crashes is started once more, where `again` says so.
 
-        A text without one is to blame itself, once a vector has proven the model.
+        A text without a vector is to blame itself, once another one has proven the model.
         """
         import numpy as np
 
