@@ -198,8 +198,8 @@ def _memory_folder(named: str) -> Path | None:
         return None
     if named.startswith("~/"):
         inside = os.path.normpath(named.removeprefix("~/"))
-        leads_out = inside == "." or Path(inside).parts[0] == ".."
-        return None if leads_out else Path.home() / inside
+        is_below = inside != "." and Path(inside).parts[0] != ".."
+        return Path.home() / inside if is_below else None
     path = Path(os.path.normpath(named))
     return path if path.is_absolute() and len(str(path)) >= _SHORTEST_FOLDER else None
 

@@ -223,6 +223,7 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], *, birth
                 continue
             newest = max(newest, at)
         reader.take(record, at)
+        # The first folder that is told; later lines may tell another one.
         reader.began_in = reader.began_in or reader.cwd
     items = tuple(reader.items.values())
     return HostSession(host, reader.name or name, agent, items, cwd=reader.began_in, loaded=reader.loaded)

@@ -71,6 +71,7 @@ def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlo
     line_below = dict(zip(after, [*after[1:], ""], strict=True))
     has_new_marker = any("openclaw-memory-promotion" in line for line in lines_after - lines_before)
     for block in blocks:
+        # A marker on a line alone has no entry.
         if block.kind != "promotion" or block.last == block.first:
             continue
         marker, entry = before[block.first - 1], before[block.last - 1]

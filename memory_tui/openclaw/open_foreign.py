@@ -169,6 +169,7 @@ def traces(path: Path) -> Traces:
 
 
 def _trace(name: str) -> tuple[int, int, int] | None:
+    """Return file, size and time; None for a log that is not there."""
     try:
         status = os.stat(name)  # noqa: PTH116
     except FileNotFoundError:

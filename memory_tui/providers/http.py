@@ -185,7 +185,7 @@ class Http:
         for _ in self._keys:
             key = self._keys[0]
             try:
-                answer, text = self._sent(method, path, key.with_more(headers), content, seconds=seconds)
+                answer, text = self._sent(method, path, key.with_more(headers), body=content, seconds=seconds)
                 return self._value(answer, text)
             except ProviderFailure as failure:
                 if failure.state not in _NEXT_KEY:
@@ -212,7 +212,7 @@ class Http:
             return ""
 
         for headers in (self._keys[0], PLAIN):
-            answer, text = self._sent("GET", path, headers, seconds=seconds, file=take)
+            answer, text = self._sent("GET", path, headers, body=None, seconds=seconds, file=take)
             if answer.status_code == HTTPStatus.OK:
                 return
             if not answer.is_redirect:
@@ -222,14 +222,7 @@ class Http:
         self._value(answer, text)
 
     def _sent(
-        self,
-        method: str,
-        path: str,
-        headers: SentHeaders,
-        content: bytes | None = None,
-        *,
-        seconds: float,
-        file: Take | None = None,
+        self, method: str, path: str, headers: SentHeaders, body: bytes | None, seconds: float, file: Take | None = None
     ) -> tuple[httpx.Response, str]:
         """Send one request, and return its answer with the text of it. It has `seconds` in all; where `file` takes the
         body, which may be of any size, no pause is longer.
@@ -242,7 +235,7 @@ class Http:
         limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
         # A request in a name of this frame would show its address, with a password, in a traceback.
         exchange = _Exchange(
-            client, client.build_request(method, url, headers=headers, content=content, timeout=limit), take
+            client, client.build_request(method, url, headers=headers, content=body, timeout=limit), take
         )
         with self._stop.around(exchange.abandon):
             exchange.start()
