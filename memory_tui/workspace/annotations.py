@@ -59,21 +59,26 @@ def read_annotations(lines: Sequence[str], path: str) -> Annotations:
     """Return what the raw `lines` of an entry, or of a chunk, of the note `path` say."""
     if not any("<!--" in line for line in lines):
         return NOTHING_SAID
-    importance, triggers = 0, ""
-    if path in CURATED:
-        closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
-        written = (jsstring.trim(value) for line in closed for value in re.findall(_IMPORTANCE, line))
-        numbers = (int(value) for value in written if re.fullmatch("[0-9]{1,9}", value))
-        importance = max((number for number in numbers if 1 <= number <= MOST_IMPORTANT), default=0)
-        triggers = _joined(_split(r"[,;]", (trigger for line in closed for trigger in re.findall(_TRIGGER, line))))
-    return Annotations(importance, triggers, "" if path == "USER.md" else _project("\n".join(lines)))
+    project = "" if path == "USER.md" else _project("\n".join(lines))
+    if path not in CURATED:
+        return Annotations(project=project)
+    # A comment with text behind it counts for nothing.
+    closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
+    written = (jsstring.trim(value) for line in closed for value in re.findall(_IMPORTANCE, line))
+    numbers = [int(value) for value in written if re.fullmatch("[0-9]{1,9}", value)]
+    importance = max((number for number in numbers if 1 <= number <= MOST_IMPORTANT), default=0)
+    triggers = (trigger for line in closed for trigger in re.findall(_TRIGGER, line))
+    return Annotations(importance, _joined(_phrases(triggers)), project)
 
 
-def _split(signs: str, values: Iterable[str]) -> list[str]:
-    return [part for value in values for part in map(jsstring.trim, re.split(signs, value)) if part]
+def _phrases(triggers: Iterable[str]) -> list[str]:
+    """Return the phrases of triggers, which are parted by commas and semicolons."""
+    phrases = (jsstring.trim(phrase) for trigger in triggers for phrase in re.split("[,;]", trigger))
+    return list(filter(None, phrases))
 
 
 def _joined(parts: Iterable[str]) -> str:
+    """Return each part once, as annotations are stored."""
     return "; ".join(dict.fromkeys(parts))
 
 
@@ -91,12 +96,12 @@ def _keys(text: str) -> list[str]:
     return list(map(jsstring.trim, text.split(";")))
 
 
-def _project_flaw(text: str, at: int) -> str:
-    """Return why a project whose keys begin at `at` loses its entry; empty where it counts."""
-    end = text.find("-->", at)
+def _project_flaw(text: str, start: int) -> str:
+    """Return why a project whose keys begin at `start` loses its entry; empty where it counts."""
+    end = text.find("-->", start)
     if end < 0:
         return f"it never closes, {_DROPPED}"
-    if any(not key or re.search(r"[\r\n<>]", key) for key in _keys(text[at:end])):
+    if any(not key or re.search(r"[\r\n<>]", key) for key in _keys(text[start:end])):
         return f"a key is empty, or holds a line break, < or >, {_DROPPED}"
     return ""
 
@@ -134,34 +139,34 @@ def flaws(text: str, path: str) -> list[Flaw]:
     """Find the annotations in the note `path` that OpenClaw 2026.9 passes over in silence."""
     if "<!--" not in text:
         return []
-    result, start = [], 0
+    result, line_start = [], 0
     for number, line in enumerate(text.split("\n"), 1):
         for marker in re.finditer(_OPENING, line):
             name = marker[1].lower()
             if name == "project" and path == "USER.md":
                 reason = "it is not read in USER.md"
             elif name == "project":
-                reason = _project_flaw(text, start + marker.end())
+                reason = _project_flaw(text, line_start + marker.end())
             else:
                 reason = _flaw(name, line, marker.end(), path)
             if reason:
                 result.append(Flaw(number, f"{name}: {reason}"))
-        start += len(line) + 1
+        line_start += len(line) + 1
     return result
 
 
-def _flaw(name: str, line: str, at: int, path: str) -> str:
-    """Return why a trigger or an importance whose value begins at `at` has no effect; empty where it has one."""
-    end = line.find("-->", at)
+def _flaw(name: str, line: str, start: int, path: str) -> str:
+    """Return why a trigger or an importance whose value begins at `start` has no effect; empty where it has one."""
+    end = line.find("-->", start)
     if end < 0:
         return "it does not close on its line, so it has no effect and stays in the text"
     if path not in CURATED:
         return "it counts only in MEMORY.md and USER.md"
     if not line.rstrip(jsstring.WHITESPACE).endswith("-->"):
         return "text follows it on its line, so it has no effect"
-    value = jsstring.trim(line[at:end])
+    value = jsstring.trim(line[start:end])
     if name == "trigger":
-        return "" if _split(r"[,;]", [value]) else "it names no phrase"
+        return "" if _phrases([value]) else "it names no phrase"
     fits = re.fullmatch("[0-9]{1,9}", value) and 1 <= int(value) <= MOST_IMPORTANT
     return "" if fits else f"it is a whole number from 1 to {MOST_IMPORTANT}"
 
@@ -201,5 +206,5 @@ def without_mark(line: str) -> str:
 def marked(line: str, day: str) -> str:
     """Return a line with the mark of `day` in front of its words."""
     lead = re.match(r"\s*(?:[-*+]\s+|\d+[.)]\s+|\|\s*)?(?:\[[ xX]\]\s*)?", line)
-    at = lead.end() if lead else 0
-    return f"{line[:at]}(superseded {day}) {line[at:]}"
+    start = lead.end() if lead else 0
+    return f"{line[:start]}(superseded {day}) {line[start:]}"

@@ -99,25 +99,26 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
     text = jsstring.well_formed(text)
     segments, numbers, sums = _segments(text, size)
     inside: set[int] = set()
-    for first, last in together(text):
-        start, end = (bisect_left(numbers, line) for line in (first, last + 1))
+    """Segments at which no chunk begins."""
+    for first_line, last_line in together(text):
+        start, end = (bisect_left(numbers, line) for line in (first_line, last_line + 1))
         inside.update(range(start + 1, end) if sums[end] - sums[start] <= size else ())
     check()
     least = min(LEAST_CURATED if path in CURATED else LEAST, size)
-    runs, start = list[tuple[int, int]](), 0
-    written = text.rstrip().count("\n")
-    heads = (
-        item.line
-        for item in headings(text)
-        if item.level <= DEEPEST and item.line <= written and not _TIME.search(item.title)
-    )
-    ends = [*(bisect_left(numbers, line) for line in heads), len(segments)]
-    for end, following in zip(ends, [*ends[1:], len(segments)], strict=True):
-        length, longer = sums[end] - sums[start], sums[following] - sums[start]
-        if end < len(segments) and length < least and (longer <= size or length < ALONE):
+    runs: list[tuple[int, int]] = []
+    start = 0
+    # A heading with nothing below it ends no section.
+    last_line = text.rstrip().count("\n")
+    heads = [item for item in headings(text) if item.level <= DEEPEST and item.line <= last_line]
+    lines = (item.line for item in heads if not _TIME.search(item.title))
+    ends = [*(bisect_left(numbers, line) for line in lines), len(segments)]
+    for end, next_end in zip(ends, [*ends[1:], len(segments)], strict=True):
+        length, with_next = sums[end] - sums[start], sums[next_end] - sums[start]
+        if end < len(segments) and length < least and (with_next <= size or length < ALONE):
+            # The section goes on: it is joined with the next one.
             continue
-        places = [*(at for at in range(start, end) if at not in inside), end]
-        of_section = _runs([sums[at] - sums[start] for at in places], size, max(0, overlap * 4))
+        places = [*(index for index in range(start, end) if index not in inside), end]
+        of_section = _runs([sums[index] - sums[start] for index in places], size, max(0, overlap * 4))
         runs += [(places[first], places[last]) for first, last in of_section]
         start = end
     return _joined(segments, numbers, sums, runs, check)
@@ -157,17 +158,18 @@ def pieces(text: str, limit: int) -> Iterator[str]:
     if 4 * len(text) <= limit or len(data := text.encode()) <= limit:
         yield text
         return
-    at = 0
-    while at < len(data):
-        end = at + limit
-        while at < end < len(data) and _continues(data[end]):
+    start = 0
+    while start < len(data):
+        # Back to where a character begins; to the next one where that is the first of the piece.
+        end = start + limit
+        while start < end < len(data) and _continues(data[end]):
             end -= 1
-        if end == at:
+        if end == start:
             end += 1
             while end < len(data) and _continues(data[end]):
                 end += 1
-        yield data[at:end].decode()
-        at = end
+        yield data[start:end].decode()
+        start = end
 
 
 def windows(text: str) -> list[str]:
@@ -176,14 +178,16 @@ def windows(text: str) -> list[str]:
     One that is no longer than a part stays what it is, whose vector there is.
     """
     # Of the characters a third: in each of these languages Latin words stand among the others.
-    dense = 3 * sum(map(len, tokens.CJK_RUN.findall(text))) > len(text)
-    most = WINDOW_CJK if dense else WINDOW
+    is_dense = 3 * sum(map(len, tokens.CJK_RUN.findall(text))) > len(text)
+    most = WINDOW_CJK if is_dense else WINDOW
     parts, part = list[str](), ""
     for line in filter(str.strip, text.split("\n")):
         while len(line) > most:
-            at = line.rfind(" ", most // 2, most) + 1 or most
-            parts, part = [*parts, *([part] if part else []), line[:at]], ""
-            line = line[at:]
+            # Behind the last blank of its second half; anywhere where there is none.
+            end = line.rfind(" ", most // 2, most) + 1 or most
+            parts += filter(None, [part, line[:end]])
+            part = ""
+            line = line[end:]
         if part and len(part) + len(line) >= most:
             parts.append(part)
             part = ""
@@ -246,6 +250,7 @@ _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 
 # Code points by what each weighs; any other below U+10000 weighs 1, above it 2.
 _WEIGHTS = {
+    1: "0-7f",
     4: "b7 3000-319f 4e00-9fa5 ac00-d7af ff01-ff60",
     8: "2c7 2c9-2cb 2d9 2ea-2eb 305 323 fe10-fe4f ff61-ffdc ffe0-ffe6",
     12: "1100-11ff 2e80-2fff 31a0-4dff 9fa6-9fff a000-a4ff a700-a707 a960-a97f d7b0-d7ff f900-faff 1d360-1d371",
@@ -280,11 +285,12 @@ def chunk_note(
     raw = text.replace("\r\n", "\n").split("\n")
     by_chunk: dict[Chunk, Annotations] = {}
     for first, lines, is_entry in _blocks(clean.split("\n"), by_entries=path in CURATED):
-        of_entry = read_annotations(raw[first - 1 : first - 1 + len(lines)], path) if is_entry else None
-        of_entry = NOTHING_SAID if plain else of_entry
+        last = first + len(lines) - 1
         for start, end, piece in _packed(first, lines):
             check()
-            annotations = read_annotations(raw[start - 1 : end], path) if of_entry is None else of_entry
+            # The chunks of an entry share its annotations; of any other block each has its own.
+            annotated = raw[first - 1 : last] if is_entry else raw[start - 1 : end]
+            annotations = NOTHING_SAID if plain else read_annotations(annotated, path)
             for part in pieces(piece, limit):
                 by_chunk.setdefault(sealed(start, end, part), annotations)
     return [AnnotatedChunk(chunk, annotations) for chunk, annotations in by_chunk.items()]
@@ -298,9 +304,9 @@ def weight(text: str) -> int:
 @cache
 def _weight_of(character: str) -> int:
     code = ord(character)
-    at = bisect_right(_STARTS, code) - 1
-    if at >= 0 and code <= _RANGES[at][1]:
-        return _RANGES[at][2]
+    _first, last, weight = _RANGES[bisect_right(_STARTS, code) - 1]
+    if code <= last:
+        return weight
     return 2 if code > 0xFFFF else 1
 
 
@@ -311,12 +317,13 @@ def _blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[tuple[int, Se
     if not by_entries:
         yield 1, lines, False
         return
-    opened = [i for i, line in enumerate(lines) if i == 0 or line.startswith("- ") or _HEADING.match(line)]
-    for start, end in zip(opened, [*opened[1:], len(lines)], strict=True):
+    starts = [index for index, line in enumerate(lines) if not index or line.startswith("- ") or _HEADING.match(line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         yield start + 1, lines[start:end], lines[start].startswith("- ")
 
 
 def _weighed(first: int, lines: Sequence[str]) -> Iterator[_Segment]:
+    """Yield the segments of a block: its lines, and the pieces of those that weigh more than a chunk may."""
     for number, line in enumerate(lines, first):
         if len(line) <= WEIGHT and line.isascii():
             yield _Segment(line, number, len(line) + 1)
@@ -336,13 +343,13 @@ def _parts(prefix: str) -> Iterator[str]:
     if weight(prefix) <= WEIGHT:
         yield prefix
         return
-    start, heavy = 0, 0
-    for at, character in enumerate(prefix):
+    start = total = 0
+    for index, character in enumerate(prefix):
         cost = _weight_of(character)
-        if heavy + cost > WEIGHT:
-            yield prefix[start:at]
-            start, heavy = at, 0
-        heavy += cost
+        if total + cost > WEIGHT:
+            yield prefix[start:index]
+            start, total = index, 0
+        total += cost
     yield prefix[start:]
 
 
@@ -361,6 +368,7 @@ def _packed(first: int, lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
+    """Yield the chunk of these segments, first line, last line and text, unless it is blank."""
     text = "\n".join(segment.text for segment in segments)
     if jsstring.trim(text):
         yield segments[0].line, segments[-1].line, text
@@ -369,24 +377,23 @@ def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
 def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
     """Return the end of `segments` that the next chunk repeats: whole ones, or the tail of one where none fits."""
     overlap: list[_Segment] = []
-    left = window
+    room = window
     for segment in reversed(segments):
-        if left <= 0:
+        if room <= 0 or segment.size > room:
             break
-        if segment.size <= left:
-            overlap.append(segment)
-            left -= segment.size
-            continue
-        if not overlap and (tail := _tail(segment.text, left - 1)):
-            overlap.append(_Segment(tail, segment.line, weight(tail) + 1))
-        break
-    return overlap[::-1]
+        overlap.insert(0, segment)
+        room -= segment.size
+    if not overlap and segments:
+        last = segments[-1]
+        tail = _tail(last.text, room - 1)
+        overlap = [_Segment(tail, last.line, weight(tail) + 1)] if tail else []
+    return overlap
 
 
 def _tail(text: str, most: int) -> str:
     """Return the longest end of `text` that weighs at most `most`."""
-    heavy, start = 0, len(text)
-    while start and heavy + _weight_of(text[start - 1]) <= most:
+    start, total = len(text), 0
+    while start and total + _weight_of(text[start - 1]) <= most:
         start -= 1
-        heavy += _weight_of(text[start])
+        total += _weight_of(text[start])
     return text[start:]

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 from calendar import monthrange
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -76,25 +76,24 @@ def snapshot(note: NoteFile) -> tuple[bytes, int]:
     """
     for _ in range(_ATTEMPTS):
         try:
-            taken = _snapshot(note)
+            bytes_and_time = _snapshot(note)
         except (OSError, ValueError) as error:
             raise _unreadable(note, error) from None
-        if taken is not None:
-            return taken[0], taken[1].st_mtime_ns
-    raise ChangedWhileRead(
-        f"{note.path} was being written to each time it was read.", "It is read again when it has come to rest."
-    )
+        if bytes_and_time is not None:
+            return bytes_and_time
+    what = f"{note.path} was being written to each time it was read."
+    raise ChangedWhileRead(what, "It is read again when it has come to rest.")
 
 
-def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
-    """Return the file's bytes and stat, or None when it changed in between."""
+def _snapshot(note: NoteFile) -> tuple[bytes, int] | None:
+    """Return the file's bytes and modification time, or None when it changed in between."""
     if os.open in os.supports_dir_fd:
         folder, name = os.path.split(note.absolute)
-        at = descend(note.root, folder, _FOLDER)
+        folder_descriptor = descend(note.root, folder, _FOLDER)
         try:
-            descriptor = os.open(name, _FILE, dir_fd=at)
+            descriptor = os.open(name, _FILE, dir_fd=folder_descriptor)
         finally:
-            os.close(at)
+            os.close(folder_descriptor)
     else:
         descriptor = os.open(note.absolute, _FILE)
     try:
@@ -110,25 +109,25 @@ def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
         after = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-    return (data, after) if same and len(data) == after.st_size else None
+    is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    return (data, after.st_mtime_ns) if is_same and len(data) == after.st_size else None
 
 
 def descend(root: str, folder: str, flags: int) -> int:
     """Open a folder component by component below the root, so that none can be swapped for a link on the way.
 
-    Raises OSError, ValueError.
+    Returns its descriptor. Raises OSError, ValueError.
     """
-    at = os.open(root, flags)
+    descriptor = os.open(root, flags)
     try:
         for name in filter(None, folder[len(root.rstrip(os.sep)) :].split(os.sep)):
-            below = os.open(name, flags | _NO_LINK, dir_fd=at)
-            os.close(at)
-            at = below
+            below = os.open(name, flags | _NO_LINK, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
     except (OSError, ValueError):
-        os.close(at)
+        os.close(descriptor)
         raise
-    return at
+    return descriptor
 
 
 def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
@@ -141,7 +140,7 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
         text = data.decode("utf-8", "replace")
         digest = hashlib.sha256(text.encode()).hexdigest()
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
-    return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
+    return Document(path, text, digest, size=len(data), mtime_ns=mtime_ns, replaced=replaced, nul="\0" in text)
 
 
 def utf16_of(data: bytes) -> str:
@@ -153,6 +152,7 @@ def utf16_of(data: bytes) -> str:
         return "utf-32"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    # Bytes that are 0, at even places and at odd ones.
     even, odd = data[::2].count(0), data[1::2].count(0)
     if max(even, odd) * 4 <= len(data) or min(even, odd) * 20 > max(even, odd):
         return ""
@@ -175,27 +175,30 @@ class NoteLines(Struct, frozen=True):
 
 
 def note_lines(document: Document, start: int, lines: int | None, most: int | None = None) -> NoteLines:
-    """Return `lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters."""
+    """Return `lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters.
+
+    The first of them is there in any case, a longer one cut.
+    """
     most = most or GET_CHARACTERS
     every = document.text.removesuffix("\n").split("\n") if document.text else []
-    chosen = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
-    fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in chosen))
-    taken = [line[:most] for line in chosen[: max(1, fitting)]]
-    after = start + len(taken)
-    asked_end = start - 1 + lines if lines else len(every)
-    more = after <= min(asked_end, len(every)) and bool(taken)
+    wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
+    fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in wanted))
+    shown = [line[:most] for line in wanted[: max(1, fitting)]]
+    following = start + len(shown)
+    last_wanted = min(start - 1 + lines, len(every)) if lines else len(every)
     return NoteLines(
         path=document.path,
         start=start,
-        lines=len(taken),
+        lines=len(shown),
         total_lines=len(every),
-        text="\n".join(taken) + ("\n" if taken else ""),
-        next_from=after if more else None,
-        cut_line=start if taken and len(chosen[0]) > most else None,
+        text="".join(f"{line}\n" for line in shown),
+        next_from=following if shown and following <= last_wanted else None,
+        cut_line=start if shown and len(wanted[0]) > most else None,
     )
 
 
 def _unreadable(note: NoteFile, error: OSError | ValueError) -> Unreadable:
+    """Return what the error of the system means to a person."""
     match getattr(error, "errno", None):
         case errno.ENOENT:
             return Unreadable(f"{note.path} was deleted or renamed before it could be read.", "It is scanned again.")
@@ -235,13 +238,14 @@ class MediaRules(Struct, frozen=True):
 def media_rules(config: Config, provider: str) -> MediaRules | None:
     """Return which media `config` asks for; None where it asks for none, or `provider` or its fallback takes none."""
     model = request_formats.gemini_model(config.model or registry.row("gemini").model)
-    alone = (provider, config.provider) == ("gemini", "gemini") and config.value("fallback") in (None, "", "none")
-    if config.value("multimodal.enabled") is not True or not alone or model not in request_formats.MEDIA:
+    is_gemini = provider == "gemini" and config.provider == "gemini" and model in request_formats.MEDIA
+    has_fallback = config.value("fallback") not in (None, "", "none")
+    if config.value("multimodal.enabled") is not True or not is_gemini or has_fallback:
         return None
-    every, names, most = MediaRules(), config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
-    named = names if isinstance(names, tuple) else ()
-    chosen = tuple(modality for modality in every.modalities if modality in named or "all" in named)
-    return MediaRules(chosen, most if isinstance(most, int) else every.most_bytes)
+    names, most = config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
+    names = names if isinstance(names, tuple) else ()
+    chosen = tuple(modality for modality in MediaRules().modalities if modality in names or "all" in names)
+    return MediaRules(chosen, most if isinstance(most, int) else MediaRules().most_bytes)
 
 
 class MediaDocument(Document, frozen=True):
@@ -309,16 +313,17 @@ class Heading(NamedTuple):
 def front_matter(text: str) -> Mapping[str, str]:
     """Return the fields of the front matter of a note; those below `metadata` count where none has their name."""
     fields: dict[str, str] = {}
-    inner: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     above = ""
     front = _FRONT.match(text)
     for field in _FIELD.finditer(front["fields"]) if front else ():
+        key, value = field["key"], field["value"].strip("\"'")
         if not field["indent"]:
-            above = field["key"]
-        elif above != "metadata":
-            continue
-        (inner if field["indent"] else fields).setdefault(field["key"], field["value"].strip("\"'"))
-    return {**inner, **fields}
+            above = key
+            fields.setdefault(key, value)
+        elif above == "metadata":
+            metadata.setdefault(key, value)
+    return metadata | fields
 
 
 def prose(text: str) -> str:
@@ -327,10 +332,11 @@ def prose(text: str) -> str:
     start = front.end() if front else 0
     rest = f"\n{text[start:]}"
     rest = _ASIDE.sub(lambda aside: _blank(aside[0]), rest) if _may_hold(rest, _ASIDE) else rest
-    return (_blank(text[:start]) if start else "") + rest[1:]
+    return _blank(text[:start]) + rest.removeprefix("\n")
 
 
 def _blank(text: str) -> str:
+    """Return as many lines as `text` has, of blanks."""
     return re.sub(r"[^\n]+", lambda line: " " * len(line[0]), text)
 
 
@@ -342,31 +348,40 @@ def _may_hold(text: str, pattern: re.Pattern[str]) -> bool:
 @lru_cache(maxsize=1)
 def headings(text: str) -> Sequence[Heading]:
     """Return the headings of a note in order."""
-    text, line, at, heads = f"\n{prose(text)}", 0, 0, list[Heading]()
-    for match in _HEADING.finditer(text):
-        begin = match.start() + 1
-        line += text.count("\n", at, begin)
-        at = begin
-        heads.append(Heading(line, len(match["signs"]), _CLOSING.sub("", match["title"]).strip()))
-    return heads
+    text = f"\n{prose(text)}"
+    matches = list(_HEADING.finditer(text))
+    lines = _lines_of([match.start() + 1 for match in matches], text)
+    return [Heading(line, len(match["signs"]), _title(match)) for line, match in zip(lines, matches, strict=True)]
+
+
+def _lines_of(positions: Iterable[int], text: str) -> Iterator[int]:
+    """Yield how many line ends stand before each of ascending positions, which are gone over once."""
+    line = counted_to = 0
+    for position in positions:
+        line += text.count("\n", counted_to, position)
+        counted_to = position
+        yield line
+
+
+def _title(heading: re.Match[str]) -> str:
+    return _CLOSING.sub("", heading["title"]).strip()
 
 
 @lru_cache(maxsize=1)
 def together(text: str) -> Sequence[tuple[int, int]]:
     """Return the first and last line of each run that is read as a whole: a fence, a comment, a table."""
-    text, line, at, runs = f"\n{text}", 0, 0, list[tuple[int, int]]()
+    text = f"\n{text}"
     patterns = (pattern for pattern in _SIGNS_OF if _may_hold(text, pattern))
-    for start, end in sorted(match.span() for pattern in patterns for match in pattern.finditer(text)):
-        line += text.count("\n", at, start + 1)
-        at = start + 1
-        runs.append((line, line + text.count("\n", at, end)))
-    return runs
+    spans = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))
+    # A match begins with the line end above it.
+    firsts = _lines_of([start + 1 for start, _ in spans], text)
+    return [(line, line + text.count("\n", start + 1, end)) for line, (start, end) in zip(firsts, spans, strict=True)]
 
 
 def heading_on(line: str) -> str | None:
     """Return the words of the heading that a line is; None for any other line."""
     match = _HEADING.match(f"\n{line}")
-    return _CLOSING.sub("", match["title"]).strip() if match else None
+    return _title(match) if match else None
 
 
 # --- its day, week or month ----------------------------------------------------------------------------------------
@@ -398,6 +413,7 @@ def note_date_2026_9(path: str) -> NoteDate:
 
 
 def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]) -> NoteDate:
+    """Return what ages a note by the match of the date in its path, None for one without."""
     if match:
         # Years below 100 are refused as in the original, where the calendar takes them for 19xx.
         day = None if match[1] < "0100" else _day("-".join(match.groups()))
@@ -412,6 +428,7 @@ _DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9
 
 
 def _day(iso: str) -> date | None:
+    """Return the day that is written as ISO 8601 has it; None for one of no calendar."""
     try:
         return date.fromisoformat(iso)
     except ValueError:
@@ -444,12 +461,16 @@ def date_in(words: str) -> str:
 
 
 def date_of(path: str, text: str = "") -> str:
-    """Return the date of the note `path` as `date_in` has it: the day in its path, its front matter, or its path."""
-    named = date_in(path.removesuffix(".md")) if path.endswith(".md") else ""
-    if len(named) == _WHOLE or not text:
-        return named
+    """Return the date of a note as `date_in` has it: a day in its path, else what its front matter or its path has.
+
+    It is empty for a note without a date.
+    """
+    in_path = date_in(path.removesuffix(".md")) if path.endswith(".md") else ""
+    if len(in_path) == _WHOLE or not text:
+        return in_path
     front = front_matter(text)
-    return next((written for field in FRONT_DATES if (written := date_in(front.get(field, "")))), named)
+    dates = (date_in(front.get(field, "")) for field in FRONT_DATES)
+    return next(filter(None, dates), in_path)
 
 
 _WHOLE = len("2026-03-07")
@@ -461,7 +482,8 @@ def span(written: str) -> tuple[date, date]:
         first = date.fromisoformat(written)
         return first, first + timedelta(days=6)
     if len(written) == _WHOLE:
-        return date.fromisoformat(written), date.fromisoformat(written)
+        day = date.fromisoformat(written)
+        return day, day
     first = date.fromisoformat(f"{written}-01")
     return first, first.replace(day=monthrange(first.year, first.month)[1])
 
@@ -474,8 +496,8 @@ def shown_day(path: str) -> date | None:
 
 def is_daily(path: str) -> bool:
     """Return whether a note is one that an agent appends to day by day."""
-    aside = not path.startswith("memory/") or path.startswith("memory/dreaming/")
-    return not aside and shown_day(path) is not None
+    is_dream = path.startswith("memory/dreaming/")
+    return path.startswith("memory/") and not is_dream and shown_day(path) is not None
 
 
 # --- titles ----------------------------------------------------------------------------------------------------------
@@ -513,19 +535,26 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
     It is that of the front matter, else the first heading, or the nearest above `at`; then the words in the name of
     a dated note, and its first words. Nothing that only repeats the day or the name is a title.
     """
-    front, heads, name = front_matter(text), headings(text), name_beside(path, text)
+    heads, front = headings(text), front_matter(text)
+    name = name_beside(path, text)
     candidates: Iterable[str] = (front.get("title", ""), front.get("name", ""))
     if at is not None:
         candidates = *(heading.title for heading in reversed(heads) if heading.line <= at + 1), *candidates
     else:
-        every = (line for whole in [text] for line in prose(whole).split("\n"))
-        lines = (line for line in every if not _RECORD.match(line) and heading_on(line) is None)
         slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", _stem(path))
         tops = [heading.title for heading in heads if heading.level == 1]
         # Where the name is the heading, the heading of a part says less than the first words.
         parts = [] if _letters(name) in map(_letters, tops) else [heading.title for heading in heads]
-        candidates = chain(candidates, tops, (slug,), parts, (_ITEM.sub("", line, count=1) for line in lines))
-    return next((title for words in candidates if (title := telling(words, name))), "")
+        candidates = chain(candidates, tops, (slug,), parts, _first_words(text))
+    titles = (telling(words, name) for words in candidates)
+    return next(filter(None, titles), "")
+
+
+def _first_words(text: str) -> Iterator[str]:
+    """Yield the lines of a note that are neither headings nor fields of a record, without their list marks."""
+    for line in prose(text).split("\n"):
+        if not _RECORD.match(line) and heading_on(line) is None:
+            yield _ITEM.sub("", line, count=1)
 
 
 def name_beside(path: str, text: str = "") -> str:

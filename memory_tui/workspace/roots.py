@@ -51,13 +51,14 @@ def shape_of(folder: Path) -> Shape:
 
 def notes_below(folder: Path) -> Iterator[str]:
     """Yield the paths of the Markdown files below a folder, in it and its folders, as far as a scan would look."""
-    left = most_entries()
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name != HIDDEN[1]]
-        left -= len(folders) + len(files)
-        if left < 0:
+    room = most_entries()
+    for parent, folders, files in os.walk(folder):
+        # `walk` enters what is left in the list.
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in HIDDEN]
+        room -= len(folders) + len(files)
+        if room < 0:
             return
-        yield from (os.path.join(place, name) for name in files if name.endswith(".md"))
+        yield from (os.path.join(parent, name) for name in files if name.endswith(".md"))
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -173,21 +174,21 @@ class Roots(Struct, frozen=True):
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
         extra = entries(base, extra_paths)
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
-        named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
-        newest = chunking == "2026.9"
-        left_out = (jsstring.trim(pattern).rstrip("/") for pattern in exclude.split(","))
-        read = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
+        known = (MEMORY, transcripts.SOURCE) if folder else (MEMORY,)
+        read = tuple(name for name in known if name in set(sources)) or (MEMORY,)
+        is_2026_9 = chunking == "2026.9"
+        patterns = filter(None, (jsstring.trim(pattern).rstrip("/") for pattern in exclude.split(",")))
         return cls(
-            Path(base),
-            tuple(dict.fromkeys(entry.path for entry in extra)),
-            extra if any(entry.pattern for entry in extra) else (),
-            read,
-            folder if transcripts.SOURCE in read else "",
-            archives,
+            workspace=Path(base),
+            extra=tuple(dict.fromkeys(entry.path for entry in extra)),
+            patterns=extra if any(entry.pattern for entry in extra) else (),
+            sources=read,
+            sessions=folder if transcripts.SOURCE in read else "",
+            archives=archives,
             media=media,
-            root_notes=ROOT_NOTES_2026_9 if newest else ROOT_NOTES,
-            never=REPAIRED if newest else "",
-            exclude=tuple(item.lstrip("/") if "/" in item else f"**/{item}" for item in left_out if item),
+            root_notes=ROOT_NOTES_2026_9 if is_2026_9 else ROOT_NOTES,
+            never=REPAIRED if is_2026_9 else "",
+            exclude=tuple(pattern.lstrip("/") if "/" in pattern else f"**/{pattern}" for pattern in patterns),
         )
 
     def excludes(self, stored: str) -> bool:
@@ -224,9 +225,12 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted; `partly` returns the other roots' notes then, and `.` as left out.
     """
-    base, devices = str(roots.workspace), devices_of(roots)
-    admits, media = admitted(roots.patterns) if roots.patterns else None, roots.media.limit if roots.media else None
-    walk = Walk(base, settled, roots.never, admits, media, roots.excludes if roots.exclude else None)
+    base = str(roots.workspace)
+    devices = devices_of(roots)
+    admits = admitted(roots.patterns) if roots.patterns else None
+    media = roots.media.limit if roots.media else None
+    excluded = roots.excludes if roots.exclude else None
+    walk = Walk(base, settled, never=roots.never, admits=admits, media=media, excluded=excluded)
     try:
         check_folder(base)
         if MEMORY in roots.sources:
@@ -251,6 +255,7 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
 def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
     """Return those of the `known` paths that are not on disk; `seen` counted what is as it was known, or listed all."""
     listed = {note.path for note in seen.notes}
+    # Each of the known notes is either counted or listed.
     if seen.quiet + sum(path in known for path in listed) == len(known):
         return []
     if seen.quiet:
@@ -278,18 +283,20 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         status = None
     except (OSError, ValueError) as error:
         return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
+    # The note may be reached by another path.
     inode = (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
-    note = next((n for n in seen.notes if n.path == stored or n.inode == inode), None)
-    if note is not None:
-        return PathVerdict(note.path, True, "included", _included(note, stored))
-    below = sum(n.path.startswith("" if stored == "." else stored + "/") for n in seen.notes)
+    for note in seen.notes:
+        if note.path == stored or note.inode == inode:
+            return PathVerdict(note.path, True, "included", _included(note, stored))
+    start = "" if stored == "." else stored + "/"
+    below = sum(note.path.startswith(start) for note in seen.notes)
     if below:
         return PathVerdict(stored, False, "folder", f"It is a folder; {below} of the notes are below it.")
-    reasons = {left.path: left for left in seen.left_out}
-    for above in upwards(stored):
-        if left := reasons.get(above):
-            where = "" if above == stored else f"It lies below {above}. "
-            return PathVerdict(stored, False, left.rule, where + left.detail)
+    left_out = {file.path: file for file in seen.left_out}
+    for path_above in upwards(stored):
+        if reason := left_out.get(path_above):
+            where = "" if path_above == stored else f"It lies below {path_above}. "
+            return PathVerdict(stored, False, reason.rule, where + reason.detail)
     if status is None:
         return PathVerdict(stored, False, "missing", "There is no such file.")
     if stat.S_ISDIR(status.st_mode):
@@ -338,9 +345,10 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
         if root is None:
             # Of what lies outside, or behind a link, nothing is told.
             base = str(roots.workspace)
-            inside = _below(base, absolute) and not _link_below(base, absolute)
-            none = f"There is no note {stored}." if inside and not os.path.lexists(absolute) else ""
-            raise PathRefused(none or f"{name} is outside the places where notes are read.", _PLACES)
+            is_inside = _below(base, absolute) and not _link_below(base, absolute)
+            if is_inside and not os.path.lexists(absolute):
+                raise PathRefused(f"There is no note {stored}.", _PLACES)
+            raise PathRefused(f"{name} is outside the places where notes are read.", _PLACES)
         if roots.exclude and any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")
         if link := _link_below(root, absolute):
@@ -351,6 +359,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
 
 
 def _at(root: str, absolute: str, stored: str) -> NoteFile:
+    """Return the note at a destination. Raises PathRefused, and NoteMissing when nothing is there."""
     try:
         status = os.lstat(absolute)
     except (FileNotFoundError, NotADirectoryError):
@@ -370,6 +379,7 @@ def _cause(error: OSError | ValueError) -> str:
 
 
 def check_folder(base: str) -> None:
+    """Raise WorkspaceError where a workspace is no folder that can be listed."""
     try:
         with os.scandir(base):
             return
@@ -417,11 +427,11 @@ def _root_of(roots: Roots, absolute: str) -> str | None:
 
 def _link_below(root: str, absolute: str) -> str:
     """Return the first symbolic link on the way from `root` (excluded) to `absolute`, empty where there is none."""
-    at = root.rstrip(os.sep)
-    for name in absolute[len(at) + 1 :].split(os.sep):
-        at = at + os.sep + name
-        if os.path.islink(at):
-            return at
+    path = root.rstrip(os.sep)
+    for name in absolute[len(path) + 1 :].split(os.sep):
+        path = path + os.sep + name
+        if os.path.islink(path):
+            return path
     return ""
 
 
@@ -433,6 +443,7 @@ def upwards(stored: str) -> Iterator[str]:
 
 
 def _included(note: NoteFile, stored: str) -> str:
+    """Return why a note is read, and as what where it was asked for by another path than its own."""
     if note.source == transcripts.SOURCE:
         why = "It is the transcript of a session."
     elif note.path in (*ROOT_NOTES, *ROOT_NOTES_2026_9):
@@ -517,16 +528,16 @@ def probe(path: str, absolute: str, *, expected: bool) -> Probe | None:
 
     None where one does not, unless it is `expected`, because notes were read there before.
     """
-    root, identity = RootState(path, absolute), None
+    root = RootState(path, absolute)
     try:
-        identity = _identity(root, expected)
+        return root, _identity(root, expected)
     except (FileNotFoundError, NotADirectoryError):
         if path in (FOLDER, transcripts.SOURCE) and not expected:
             return None
-        root = replace(root, state="gone", detail=f"{absolute} is not there: it was deleted, renamed or unmounted.")
+        what = f"{absolute} is not there: it was deleted, renamed or unmounted."
+        return replace(root, state="gone", detail=what), None
     except (OSError, ValueError) as error:
-        root = root.unreadable(_cause(error))
-    return root, identity
+        return root.unreadable(_cause(error)), None
 
 
 def _identity(root: RootState, expected: bool) -> Identity:
@@ -541,6 +552,7 @@ def _identity(root: RootState, expected: bool) -> Identity:
     elif root.path == WORKSPACE:
         raise ValueError("it is a file, not a folder")
     elif stat.S_ISREG(status.st_mode):
+        # Whether it may be read; O_NONBLOCK: a pipe put in its place must not stop us.
         os.close(os.open(root.absolute, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)))
         return status.st_dev, 0
     return status.st_dev, status.st_ino

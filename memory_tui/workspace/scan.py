@@ -28,21 +28,10 @@ _SYSTEM = frozenset({"/proc", "/sys", "/dev"})
 _too_large: dict[tuple[str, int], bool] = {}
 """Whether a folder holds more than a limit, which is counted once in the life of the process."""
 
-Rule = Literal[
-    "symlink",
-    "not markdown",
-    "duplicate",
-    "not a file",
-    "unreadable",
-    "too big",
-    "missing root",
-    "outside",
-    "not a transcript",
-    "pattern",
-    "too many",
-    "repaired",
-    "excluded",
-]
+_OfFile = Literal["symlink", "not markdown", "not a transcript", "duplicate", "not a file", "unreadable", "too big"]
+_OfPlace = Literal["missing root", "outside", "pattern", "too many", "repaired", "excluded"]
+Rule = Literal[_OfFile, _OfPlace]
+"""Why a file or folder is left out: by what it is, or by where it lies."""
 Inode = tuple[int, int]
 Kind = Literal["note", "folder", "extra"]
 """What a root is: a note at the top of the workspace, the folder memory/, or one of extraPaths."""
@@ -88,9 +77,9 @@ class LeftOut(NamedTuple):
     @property
     def expected(self) -> bool:
         """Return whether nobody takes it for a note: what a pattern leaves out, and files that hold no text."""
-        hidden = any(name.startswith(".") for name in self.path.split("/") if name not in ("..", "."))
-        other = self.rule == "not markdown" and not self.path.lower().endswith(_TEXTS)
-        return self.rule == "excluded" or (self.rule == "not markdown" and hidden) or other
+        is_hidden = any(name.startswith(".") for name in self.path.split("/") if name not in ("..", "."))
+        is_text = self.path.lower().endswith(_TEXTS)
+        return self.rule == "excluded" or (self.rule == "not markdown" and (is_hidden or not is_text))
 
 
 class Scan(NamedTuple):
@@ -152,12 +141,15 @@ class Walk:
         self.notes: list[NoteFile] = []
         self.left_out: list[LeftOut] = []
         self._quiet = 0
-        self._base, self._settled, self._never, self._admits, self._media = base, settled or {}, never, admits, media
-        self._excluded = excluded
+        self._base, self._never, self._settled = base, never, settled or {}
+        self._admits, self._media, self._excluded = admits, media, excluded
         self._folders: dict[Inode | str, str] = {}
+        """The stored path of each folder that was read, by its key."""
         self._singles: dict[tuple[Inode | str, Inode | str], str] = {}
+        """The stored path of each note that is named by itself, by the keys of its folder and of the file."""
         self._extra = False
         self._room: float = math.inf
+        """How many more entries are looked at below one of extraPaths."""
 
     def result(self) -> Scan:
         """Return what was collected so far; of two names that are stored alike, the second is left out."""
@@ -201,6 +193,7 @@ class Walk:
 
     def _bounded(self, absolute: str, stored: str) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
+        # What there was before, to which too large a folder goes back.
         notes, left_out, quiet, folders = len(self.notes), len(self.left_out), self._quiet, dict(self._folders)
         self._room = most_entries()
         try:
@@ -250,6 +243,7 @@ class Walk:
         return min(MAX_BYTES, self._media(name)) if self._extra and self._media is not None else 0
 
     def _keep(self, stored: str, absolute: str, status: os.stat_result, root: str) -> None:
+        """Add a note, unless it is too large."""
         most = self._limit(absolute)
         if status.st_size > most:
             self.skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {most:,} are read.")
@@ -285,7 +279,7 @@ class Walk:
             if (first := self._folders.setdefault(key, prefix)) is not prefix:
                 self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
                 return []
-            singles = {name: path for (parent, name), path in self._singles.items() if parent == key}
+            singles = {file: path for (parent, file), path in self._singles.items() if parent == key}
             settled = {} if singles else self._settled.get(start, {})
             for entry in entries:
                 name, stored = entry.name, start + storable(entry.name)
@@ -294,16 +288,17 @@ class Walk:
                     continue
                 try:
                     # For what is as it was, no more is done than the stat that tells it: nothing else has its times.
-                    if (row := settled.get(name)) is not None:
+                    if name in settled:
                         status = entry.stat(follow_symlinks=False)
-                        if (status.st_size, status.st_mtime_ns) == row[:2] and status.st_ctime_ns <= row[2]:
+                        size, mtime_ns, latest = settled[name]
+                        if (status.st_size, status.st_mtime_ns) == (size, mtime_ns) and status.st_ctime_ns <= latest:
                             self._quiet += 1
                             continue
                     self._room -= 1
                     if self._room < 0:
                         raise _TooManyError
                     if entry.is_dir(follow_symlinks=False):
-                        if self._base.startswith(below + name) and self._base[len(below + name) :][:1] in ("", os.sep):
+                        if (self._base + os.sep).startswith(below + name + os.sep):
                             # On the way from an extra path down to the workspace, with fewer "..".
                             stored = storable(os.path.relpath(below + name, self._base))
                         todo.append((below + name, stored))
@@ -321,9 +316,10 @@ class Walk:
     ) -> None:
         """Keep `entry` if it is a note, or tell why it is none."""
         name = entry.name
-        if not self._limit(name):
-            spelled = _SMALL_LETTERS if name.lower().endswith(".md") else _NOT_MARKDOWN
-            self.skip(stored, *(_odd(stat.S_IFLNK) if entry.is_symlink() else ("not markdown", spelled)))
+        if entry.is_symlink():
+            self.skip(stored, *_odd(stat.S_IFLNK))
+        elif not self._limit(name):
+            self.skip(stored, "not markdown", _SMALL_LETTERS if name.lower().endswith(".md") else _NOT_MARKDOWN)
         elif not entry.is_file(follow_symlinks=False):
             self.skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
         elif self._extra and self._admits is not None and not self._admits(absolute):
@@ -387,6 +383,7 @@ def _key(status: os.stat_result, name: str) -> Inode | str:
 
 
 def _odd(mode: int) -> tuple[Rule, str]:
+    """Return why a file of this mode, which is no regular one, is left out: the rule and the sentence."""
     if stat.S_ISLNK(mode):
         return "symlink", "Symbolic links are not followed; OpenClaw ignores them too."
     return "not a file", "It is not a regular file (a pipe, socket or device), so it is never opened."

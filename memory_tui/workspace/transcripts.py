@@ -14,7 +14,7 @@ import os
 import re
 import stat
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memory_tui import jsstring
 from memory_tui.errors import PathRefused
@@ -28,7 +28,6 @@ SOURCE = "sessions"
 
 _ARCHIVED = re.compile(r"\.jsonl\.(?:reset|deleted)\.")
 _SPACES = re.compile(f"[{re.escape(jsstring.WHITESPACE)}]+")
-_SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
 class Transcript(Document, frozen=True):
@@ -44,7 +43,7 @@ class Transcript(Document, frozen=True):
 def listing(folder: str, archives: bool) -> Scan:
     """Return the transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
     files: list[NoteFile] = []
-    left: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -52,25 +51,25 @@ def listing(folder: str, archives: bool) -> Scan:
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except OSError as error:
-                    left.append(LeftOut(path, "unreadable", f"It cannot be looked at: {error.strerror}."))
+                    left_out.append(LeftOut(path, "unreadable", f"It cannot be looked at: {error.strerror}."))
                     continue
-                if (rule := _rule(entry.name, status, archives)) is not None:
-                    left.append(LeftOut(path, *rule))
+                if (reason := _reason(entry.name, status, archives)) is not None:
+                    left_out.append(LeftOut(path, *reason))
                 else:
                     files.append(NoteFile.of(path, os.path.join(folder, entry.name), status, folder, SOURCE))
     except FileNotFoundError:
-        left.append(LeftOut(SOURCE, "missing root", "The agent has no folder of sessions yet."))
+        left_out.append(LeftOut(SOURCE, "missing root", "The agent has no folder of sessions yet."))
     except OSError as error:
-        left.append(LeftOut(SOURCE, "unreadable", f"The folder of sessions cannot be listed: {error.strerror}."))
-    return Scan(tuple(sorted(files)), tuple(sorted(left)))
+        left_out.append(LeftOut(SOURCE, "unreadable", f"The folder of sessions cannot be listed: {error.strerror}."))
+    return Scan(tuple(sorted(files)), tuple(sorted(left_out)))
 
 
-def _rule(name: str, status: os.stat_result, archives: bool) -> tuple[Rule, str] | None:
-    """Return why a file is no transcript that is read, None for one that is."""
-    archived = _ARCHIVED.search(name) is not None
-    if not (name.endswith(".jsonl") or archived):
+def _reason(name: str, status: os.stat_result, archives: bool) -> tuple[Rule, str] | None:
+    """Return why a file is no transcript that is read, as rule and sentence; None for one that is."""
+    is_archived = _ARCHIVED.search(name) is not None
+    if not (name.endswith(".jsonl") or is_archived):
         return "not a transcript", "Only .jsonl files are transcripts."
-    if archived and not archives:
+    if is_archived and not archives:
         why = "It was put aside when its session was reset or deleted; --set sessions.archives=true reads it."
         return "not a transcript", why
     if stat.S_ISLNK(status.st_mode):
@@ -96,12 +95,12 @@ def locate(folder: str, archives: bool, path: str) -> NoteFile:
 def read(note: NoteFile) -> Transcript:
     """Return the conversation in `note` as it is indexed. Raises Unreadable."""
     raw = notes.read(note)
-    rows = [_words(line) for line in raw.text.split("\n")]
-    spoken = {number: words for number, words in enumerate(rows, 1) if words}
+    turns = [_words(line) for line in raw.text.split("\n")]
+    spoken = {number: words for number, words in enumerate(turns, 1) if words}
     text = "\n".join(spoken.values())
     digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, spoken)))
-    facts = raw.size, raw.mtime_ns, raw.replaced, raw.nul
-    return Transcript(raw.path, text, digest, *facts, tuple(spoken), rows.count(None))
+    fields = asdict(raw) | {"text": text, "hash": digest}
+    return Transcript(**fields, lines=tuple(spoken), skipped=turns.count(None))
 
 
 def document(note: NoteFile) -> Document:
@@ -134,17 +133,13 @@ def _words(line: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return ""
-    role, content = message.get("role"), message.get("content")
-    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-    if speaker is None:
-        return ""
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    texts = (
-        block["text"]
-        for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-    )
-    text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in texts)))
-    return f"{speaker}: {redact(text)}" if text else ""
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    lines = (_SPACES.sub(" ", text).strip(" ") for text in texts if isinstance(text, str))
+    words = " ".join(filter(None, lines))
+    return f"{message['role'].capitalize()}: {redact(words)}" if words else ""
