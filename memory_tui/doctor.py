@@ -129,7 +129,6 @@ _SIGHT_SECONDS = 3.0
 _PROOF_SECONDS = 15.0
 _ALL = "Run memory-tui status to see each of them."
 _REINDEX = "Run memory-tui index."
-_REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
 _CONNECT = "Run memory-tui connect openclaw."
 
@@ -190,8 +189,7 @@ def _fresh(engine: Engine) -> CheckOutcome:
         return warning(f"{count} not searchable as on disk, for instance {pending[0].path}.", _REINDEX)
     evidence = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
     whys = {"failed": "cannot be read", "changed while read": "is being written", "missing root": "is not there"}
-    examples = [f"{fresh.of(state)[0].path} {why}" for state, why in whys.items() if fresh.of(state)]
-    if examples:
+    if examples := [f"{fresh.of(state)[0].path} {why}" for state, why in whys.items() if fresh.of(state)]:
         return warning(f"{evidence}: {'; '.join(examples)}.", _ALL)
     return ok(f"{evidence}.")
 
@@ -217,7 +215,7 @@ def _remeasured(engine: Engine) -> CheckOutcome:
         return skipped("There is no vector to compare with.")
     path, cosine = sample
     if cosine < 0.99:
-        step = "The model has changed under its name. " + _REBUILD
+        step = "The model has changed under its name. Run memory-tui index --force; the notes are not touched."
         return failed(f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.", step)
     return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
 

@@ -388,7 +388,8 @@ def file_at(path: Path) -> tuple[int, int] | None:
 
 # --- the file system -------------------------------------------------------------------------------------------------
 
-_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNTS, _POINT_FIELD = Path("/proc/self/mountinfo"), 4
+"""Where the system tells of what is mounted, and the field of a line that says at which folder."""
 _SHARED = (
     "nfs cifs smb 9p afs ceph glusterfs lustre fuse. fakeowner drvfs prl_fs gpfs orangefs virtiofs vboxsf davfs ncpfs "
     "gfs2 ocfs2 beegfs"
@@ -415,12 +416,11 @@ def shared(path: Path) -> str:
         # For instance: 36 35 98:0 / /mnt rw,noatime - ext3 /dev/root rw
         mount, _, source = line.partition(" - ")
         fields = mount.split(" ")
-        if len(fields) < 5 or not source:
-            continue
-        point = fields[4].replace("\\040", " ")
-        # Of two mounts at one place the later one lies on top.
-        if path.is_relative_to(point) and len(point) >= len(longest):
-            longest, name = point, source.split(" ")[0]
+        if source and len(fields) > _POINT_FIELD:
+            point = fields[_POINT_FIELD].replace("\\040", " ")
+            # Of two mounts at one place the later one lies on top.
+            if path.is_relative_to(point) and len(point) >= len(longest):
+                longest, name = point, source.split(" ")[0]
     return name if name == "fuse" or name.startswith(tuple(_SHARED.split())) else ""
 
 

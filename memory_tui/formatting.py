@@ -58,13 +58,14 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is None or 2 * len(line) <= width:
         return line
     used = 0
-    fits = 0
-    for at, character in enumerate(line):
+    end = 0
+    for position, character in enumerate(line, 1):
         used += cells(character)
         if used > width:
-            return line[:fits].rstrip() + "…" if width > 0 else ""
+            return line[:end].rstrip() + "…" if width > 0 else ""
+        # One cell is left for the ellipsis.
         if used < width:
-            fits = at + 1
+            end = position
     return line
 
 
@@ -74,11 +75,13 @@ def json_safe(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
+    """Return a character as JSON escapes it, in UTF-16 units of two bytes."""
     units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2))
 
 
 def _visible(match: re.Match[str]) -> str:
+    """Return the stand-in of what `_EACH` finds: a character that could act, the end of a line, or a flag."""
     text = match[0]
     if len(text) > 1:
         return "\n" if text == "\r\n" else text

@@ -24,25 +24,25 @@ def _text(units: bytes) -> str:
 
 
 def has_astral(text: str) -> bool:
-    """Whether any character of `text` counts two units."""
+    """Say whether any character of `text` counts two units."""
     return not text.isascii() and len(_units(text)) != 2 * len(text)
 
 
 def utf16_len(text: str) -> int:
-    """Length of `text` in UTF-16 units."""
+    """Return the length of `text` in UTF-16 units."""
     return len(text) if text.isascii() else len(_units(text)) // 2
 
 
 def utf16_slices(text: str, size: int) -> list[str]:
-    """Consecutive slices of `size` UTF-16 units; a cut character leaves a lone surrogate on both sides of the cut."""
+    """Return slices of `size` UTF-16 units in a row; a character that is cut leaves a lone surrogate on both sides."""
     if not has_astral(text):
-        return [text[at : at + size] for at in range(0, len(text), size)]
+        return [text[start : start + size] for start in range(0, len(text), size)]
     units = _units(text)
-    return [_text(units[at : at + 2 * size]) for at in range(0, len(units), 2 * size)]
+    return [_text(units[start : start + 2 * size]) for start in range(0, len(units), 2 * size)]
 
 
 def utf16_head(text: str, count: int) -> str:
-    """The first `count` UTF-16 units, one fewer where the cut would halve a character."""
+    """Return the first `count` UTF-16 units, one fewer where the cut would halve a character."""
     head = text[:count]
     if head.isascii():
         return head
@@ -50,18 +50,19 @@ def utf16_head(text: str, count: int) -> str:
     if len(head) == len(text) and len(units) <= 2 * count:
         return text
     units = units[: 2 * count]
+    # The high byte of a unit that begins a character of two.
     if units and 0xD8 <= units[-1] <= 0xDB:
         units = units[:-2]
     return _text(units)
 
 
 def trim(text: str) -> str:
-    """`text` without JavaScript white space at both ends."""
+    """Return `text` without JavaScript white space at both ends."""
     return text.strip(WHITESPACE)
 
 
 def well_formed(text: str) -> str:
-    """`text` with every lone surrogate replaced by U+FFFD, so that it can be stored and encoded.
+    """Return `text` with every lone surrogate replaced by U+FFFD, so that it can be stored and encoded.
 
     Its length in UTF-16 units, its UTF-8 length and its hash stay those of the original.
     """
@@ -75,7 +76,7 @@ def well_formed(text: str) -> str:
 
 
 def sha256_hex(text: str) -> str:
-    """SHA-256 of the UTF-8 form of `text`, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the UTF-8 form of `text`, as 64 hexadecimal digits."""
     try:
         # Most texts, without another call.
         return hashlib.sha256(text.encode()).hexdigest()

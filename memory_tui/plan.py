@@ -299,9 +299,7 @@ def _whole(workspace: Path) -> ScopedRecords:
 def unasked(plan: Plan) -> int:
     """Return how many notes a vault holds that nobody was asked about."""
     decided = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
-    if decided or _whole(plan.workspace).read():
-        return 0
-    return sum(1 for _ in notes_below(plan.workspace))
+    return 0 if decided or _whole(plan.workspace).read() else sum(1 for _ in notes_below(plan.workspace))
 
 
 def answer_whole(plan: Plan, *, agreed: bool) -> None:

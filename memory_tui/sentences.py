@@ -144,9 +144,13 @@ def _twice(count: int, path: str, twin: str, holders: int = 2, **_: object) -> s
     return f"{plural(count, 'line')} of {path} are said twice there."
 
 
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
 def ordinal(n: int) -> str:
     """Return 1st, 2nd, 3rd, 4th, 11th, 21st ..."""
-    return f"{n}{'th' if n % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+    ending = "th" if n % 100 in (11, 12, 13) else _ENDINGS.get(n % 10, "th")
+    return f"{n}{ending}"
 
 
 def number(value: float) -> str:
@@ -207,9 +211,9 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
 def _answer_level(level: str, part: str, held: float, share: float, needs: float) -> str:
     phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
     phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
-    less = f", which distance in meaning lowers to {int(share * 100)}%" * (round(held - share, 2) > 0)
+    less = f", which distance in meaning lowers to {int(share * 100)}%" if round(held - share, 2) > 0 else ""
     # Rounded away from each other, since what is under the bound must not read as it.
-    needs_words = f"; from {needs + 0.0049:.0%} on it counts as found" * (level != "found")
+    needs_words = f"; from {needs + 0.0049:.0%} on it counts as found" if level != "found" else ""
     return f"{phrase}: by words and like words the best lines match {held:.0%} of the question{less}{needs_words}."
 
 
@@ -221,12 +225,11 @@ def language_label(language: str, share: float) -> str:
     return f"{'MOSTLY WORDS' if share else 'WORDS ONLY'} ({language})"
 
 
-def _language_unknown(language: str, **fields: float) -> str:
-    share = fields["known"]
-    label = language_label(language, share)
-    if not share:
+def _language_unknown(language: str, known: float) -> str:
+    label = language_label(language, known)
+    if not known:
         return f"{label}: the built-in table does not know {language}, so meaning does not count."
-    return f"{label}: the built-in table knows {share:.0%} of this question, so meaning counts less in proportion."
+    return f"{label}: the built-in table knows {known:.0%} of this question, so meaning counts less in proportion."
 
 
 def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.trace.Correction
@@ -252,10 +255,9 @@ def _meaning_alone(plan: Any, hits: int, near: int, dated: int) -> str:  # noqa:
     unmatched = begun(plan.unmatched)
     if dated:
         return f"{unmatched}. {_of_named_days(hits, dated)}"
-    which = f"near in meaning alone{', those with a cosine of 0 or less not even that' * (near < hits)}"
-    if not near:
-        which = "not near in meaning either (cosine 0 or less)"
-    return f"{unmatched}. These hits are {which}, and may have nothing to do with it."
+    less = ", those with a cosine of 0 or less not even that" if near < hits else ""
+    nearness = f"near in meaning alone{less}" if near else "not near in meaning either (cosine 0 or less)"
+    return f"{unmatched}. These hits are {nearness}, and may have nothing to do with it."
 
 
 def _of_named_days(hits: int, dated: int) -> str:
@@ -419,10 +421,10 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
     return f"{pieces} not UTF-8: the words with them match no question; likeness alone may find them."
 
 
-def _lines_lost(lines: int, at: float, by: str, **fields: object) -> str:
+def _lines_lost(lines: int, at: float, by: str, gone: bool, **_: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
     lost = f"It lost {plural(lines, 'line')} of text to {by}, {when:%Y-%m-%d %H:%M}"
-    return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The record has the text."
+    return f"{lost}{', and is not there any more' if gone else ''}. The record has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:
@@ -467,7 +469,7 @@ TABLE: Mapping[str, Sentence] = {
             f'Read "{words}" as {days}: notes of these days come first'
             f"{'' if alone else ', its words are not searched'}."
         ),
-        lambda words, days, alone: f"To search its words{' alone' * alone}: --set questionTime.enabled=off.",  # noqa: ARG005
+        lambda words, days, alone: f"To search its words{' alone' if alone else ''}: --set questionTime.enabled=off.",  # noqa: ARG005
         code="question_time",
     ),
     "long_question": Sentence(

@@ -12,7 +12,7 @@ import itertools
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -38,22 +38,22 @@ _UNSPACED = "zh", "ja", "ko"
 
 
 def lowered(text: str) -> str:
-    """`text` composed (NFC) and in lower case, as OpenClaw 2026.9 compares words."""
+    """Return `text` composed (NFC) and in lower case, as OpenClaw 2026.9 compares words."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The distinct words of `text` in lower case, as OpenClaw 2026.9 counts them."""
+    """Return the distinct words of `text` in lower case, as OpenClaw 2026.9 counts them."""
     return frozenset(WORD.findall(lowered(text)))
 
 
 def quoted(word: str) -> str:
-    """`word` as an FTS5 string, whatever it contains."""
+    """Return `word` as an FTS5 string, whatever it contains."""
     return '"' + word.replace('"', '""') + '"'
 
 
 def and_query(words: Iterable[str]) -> str:
-    """OpenClaw's FTS5 expression that matches all of `words`: `"a" AND "b"`, empty without any word."""
+    """Return OpenClaw's FTS5 expression that matches all of `words`: `"a" AND "b"`, empty without any word."""
     return " AND ".join(quoted(word) for word in words)
 
 
@@ -63,11 +63,11 @@ def and_query(words: Iterable[str]) -> str:
 def _bigrams(match: re.Match[str]) -> str:
     run = match.group()
     # The last character stands alone once more, so that a query of one character finds every place as a prefix.
-    return " " + " ".join(run[i : i + 2] for i in range(len(run))) + " "
+    return " " + " ".join(run[start : start + 2] for start in range(len(run))) + " "
 
 
 def segmented(text: str) -> str:
-    """`text` with every Chinese, Japanese or Korean run replaced by its bigrams, so that FTS5 sees words."""
+    """Return `text` with every Chinese, Japanese or Korean run replaced by its bigrams, so that FTS5 sees words."""
     return text if text.isascii() else CJK_RUN.sub(_bigrams, text)
 
 
@@ -76,7 +76,7 @@ _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 
 
 def spelled(day: dt.date) -> str:
-    """`day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
+    """Return `day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
     return f"{day.isoformat()} {_MONTHS.split()[day.month - 1]} {_WEEKDAYS.split()[day.weekday()]}"
 
 
@@ -98,7 +98,7 @@ def letters_of(text: str) -> str:
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """Where the pieces of names in camel case stand in `text`: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
+    """Return where the pieces of names in camel case stand: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
     result: list[tuple[int, int]] = []
     for name in _NAME.finditer(text) if _HUMP.search(text) else ():
         pieces = [piece.span() for piece in _PIECE.finditer(text, *name.span()) if len(piece[0]) > 1]
@@ -113,11 +113,14 @@ def words_above(path: str, headings: Sequence[str]) -> str:
     """
     date = _DAY.search(path)
     day = date[0] if date else ""
+    # A day that cannot be stays in figures.
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
     name = letters_of(_DAY.sub(" ", path.rpartition("/")[2].rpartition(".")[0])).strip()
     names = {"memory", *(letters_of(heading).strip() for heading in headings)}
-    return "\n".join([day, name, *headings] if _LETTER.search(name) and name not in names else [day, *headings])
+    if not _LETTER.search(name) or name in names:
+        return "\n".join((day, *headings))
+    return "\n".join((day, name, *headings))
 
 
 def indexed_form(above: str, text: str) -> str:
@@ -131,7 +134,7 @@ def indexed_form(above: str, text: str) -> str:
 
 @functools.cache
 def stop_words(language: str) -> frozenset[str]:
-    """The maintained stop-word list of a two-letter `language`, cut at apostrophes as queries are."""
+    """Return the maintained stop-word list of a two-letter `language`, cut at apostrophes as queries are."""
     from stop_words import get_stop_words
 
     return frozenset(WORD.findall("\n".join(get_stop_words(language)).lower()))
@@ -150,20 +153,20 @@ def words_by_use() -> Mapping[str, Mapping[str, str]]:
 
 def either(use: str) -> str:
     """Return an expression of all words of a use in any language; only some scripts have ends of words."""
-    by = words_by_use()[use]
-    spaced = "|".join(words for language, words in by.items() if language not in _UNSPACED)
-    return "|".join((rf"\b(?:{spaced})\b", *(by[language] for language in _UNSPACED if language in by)))
+    words_of = words_by_use()[use]
+    spaced = "|".join(words for language, words in words_of.items() if language not in _UNSPACED)
+    return "|".join((rf"\b(?:{spaced})\b", *(words_of[language] for language in _UNSPACED if language in words_of)))
 
 
 @functools.cache
 def _own_function_words() -> frozenset[str]:
-    """What our own way leaves out of an English question: the short list and Snowball's (BSD licence)."""
+    """Return what our own way leaves out of an English question: the short list and Snowball's (BSD licence)."""
     return function_words() | frozenset(words_by_use()["snowball"]["en"].split("|"))
 
 
 @functools.cache
 def function_words() -> frozenset[str]:
-    """The English words that never carry meaning: the 119 stop words of lunr (MIT licence, Oliver Nightingale)."""
+    """Return the English words that never carry meaning: 119 stop words of lunr (MIT licence, Oliver Nightingale)."""
     return frozenset(words_by_use()["lunr"]["en"].split("|"))
 
 
@@ -187,33 +190,39 @@ def only_asks(word: str) -> bool:
     return re.fullmatch(f"{either('now')}|{either('compares')}", word, re.IGNORECASE) is not None
 
 
-def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool]:
-    """Whether a word is left out of a question, of whose words `count_of` tells how many of the `chunks` hold each."""
-    language, english = language_of(dict.fromkeys(count_of, 1)), _own_function_words()
+def _stops_among(count_of: Mapping[str, int], chunks: int) -> Set[str]:
+    """Return what is left out of a question, of whose words `count_of` tells how many of the `chunks` hold each."""
+    language = language_of(dict.fromkeys(count_of, 1))
     if language == "en":
-        return english.__contains__
-    listed = stop_words(language)
+        return _own_function_words()
+    english, listed = _own_function_words(), stop_words(language)
     # Notes are in several languages: in this one are about twice as many as hold its most frequent word.
-    own = min(chunks, 2 * max((count for word, count in count_of.items() if word in listed), default=0))
-    frequent = {word for word, count in count_of.items() if count > STOP_SHARE * (own if word in listed else chunks)}
+    most = max((count for word, count in count_of.items() if word in listed), default=0)
+    frequent = {word for word, count in count_of.items() if count > STOP_SHARE * chunks}
+    frequent |= {word for word in listed & count_of.keys() if count_of[word] > STOP_SHARE * min(chunks, 2 * most)}
     # English is everywhere: its function words go where they are frequent, or are words of the language too.
     use = words_by_use()
     always = (english & listed).union(use["is"][language].split("|"), use["asks"][language].split("|"))
-    return ((english | listed) & frequent | always).__contains__
+    return ((english | listed) & frequent) | always
 
 
 def split(query: str) -> list[str]:
-    """The words of `query` in lower case without repeats: those between CJK runs, then the bigrams of the runs."""
+    """Return the words of `query` in lower case without repeats: those between CJK runs, then pairs of the runs."""
     words: dict[str, None] = {}
-    grams: dict[str, None] = {}
+    pairs: dict[str, None] = {}
     for word in WORD.findall(query.lower()):
         if word.isascii():
             words[word] = None
             continue
         words.update(dict.fromkeys(CJK_RUN.sub(" ", word).split()))
         for run in CJK_RUN.findall(word):
-            grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
-    return list(words)[:MOST_WORDS] + list(grams)[:MOST_WORDS]
+            pairs.update(dict.fromkeys(_pairs(run)))
+    return list(words)[:MOST_WORDS] + list(pairs)[:MOST_WORDS]
+
+
+def _pairs(run: str) -> list[str]:
+    """Return each two characters of `run` that follow one another; a lone character as it is."""
+    return [run[start : start + 2] for start in range(max(1, len(run) - 1))]
 
 
 class Terms(Struct, frozen=True):
@@ -225,7 +234,7 @@ class Terms(Struct, frozen=True):
 
 
 def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
-    """The search terms among `every` word of a query in order, by their document `frequency` in an index of `chunks`.
+    """Return the search terms among `every` word of a query, by their `frequency` in an index of so many `chunks`.
 
     Function words of the question's own language go. Of languages other than English there are only long stop-word
     lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
@@ -237,7 +246,8 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
         rarest = set(sorted((word for word in every if frequency[word]), key=frequency.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
-    stops = tuple(filter(_stop_rule({word: frequency[word] for word in words}, chunks), words))
+    dropped = _stops_among({word: frequency[word] for word in words}, chunks)
+    stops = tuple(word for word in words if word in dropped)
     common = tuple(word for word in every if word not in stops and frequency[word] > chunks / 2)
     if not any(frequency[word] for word in every if word not in stops and word not in common):
         common = ()
@@ -246,8 +256,8 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
 
 
 def or_query(searched: Iterable[str]) -> str:
-    """FTS5 expression that matches any of `searched`; a lone CJK character matches as the start of a bigram."""
-    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and is_cjk(w) else "") for w in searched)
+    """Return the FTS5 expression of any of `searched`; a lone CJK character matches as the start of a bigram."""
+    return " OR ".join(f"{quoted(word)}*" if len(word) == 1 and is_cjk(word) else quoted(word) for word in searched)
 
 
 # --- tokens, exactly as FTS5 makes them ----------------------------------------------------------------------------
@@ -266,12 +276,12 @@ def _tokenizer(_thread: int, name: str, *arguments: str) -> apsw.FTS5Tokenizer:
 
 @functools.lru_cache(maxsize=8_000)
 def word_stems(word: str) -> tuple[str, ...]:
-    """The porter stems of a word of a question, which is compared with many texts."""
+    """Return the porter stems of a word of a question, which is compared with many texts."""
     return tuple(tokens(word, stemmed=True))
 
 
 def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
-    """The tokens of `text` as `tokens` finds them, each behind the start and end of its word in UTF-8 bytes.
+    """Return the tokens of `text` as `tokens` finds them, each behind the start and end of its word in UTF-8 bytes.
 
     Where stemmed, those of the pieces of names follow behind all others, as in `indexed_form`.
     """
@@ -287,10 +297,10 @@ def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
 
 
 def tokens(text: str, *, stemmed: bool) -> list[str]:
-    """The tokens that FTS5 finds in `text`, with porter stems or plain."""
+    """Return the tokens that FTS5 finds in `text`, with porter stems or plain."""
     tokenizer = _tokenizer(threading.get_ident(), *(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
-    document, no_offsets = apsw.FTS5_TOKENIZE_DOCUMENT, {"include_offsets": False, "include_colocated": False}
-    return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), document, None, **no_offsets))
+    options = {"include_offsets": False, "include_colocated": False}
+    return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, **options))
 
 
 _SYLLABIC = re.compile("[\u01a1\u01b0\u1ea0-\u1ef9]")
@@ -306,27 +316,27 @@ def syllable_pairs(text: str) -> list[str]:
 
 
 def is_cjk(word: str) -> bool:
-    """Whether `word` is made of Chinese, Japanese or Korean characters."""
+    """Say whether `word` is made of Chinese, Japanese or Korean characters."""
     return not word.isascii() and CJK_RUN.fullmatch(word) is not None
 
 
 def as_asked(words: Iterable[str], query: str) -> tuple[str, ...]:
-    """`words` as a person wrote them in `query`, without repeats.
+    """Return `words` as a person wrote them in `query`, without repeats.
 
     Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
     characters stands for each of its pairs.
     """
     runs = CJK_RUN.findall(query)
-    whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in words)
+    # No other word is in such a run.
+    whole = (next((run for run in runs if word in run), word) for word in words)
     return tuple(dict.fromkeys(whole))
 
 
 def left_out(words: Iterable[str], query: str) -> tuple[str, ...]:
-    """`words`, which are not searched for, as a person wrote them in `query`.
+    """Return `words`, which are not searched for, as a person wrote them in `query`.
 
     A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
     """
     listed = dict.fromkeys(words)
-    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in CJK_RUN.findall(query.lower())}
-    runs = (run for run, parts in pairs.items() if parts <= listed.keys())
+    runs = (run for run in CJK_RUN.findall(query.lower()) if listed.keys() >= set(_pairs(run)))
     return tuple(dict.fromkeys([*(word for word in listed if not is_cjk(word)), *runs]))

@@ -160,8 +160,8 @@ class Engine:
 
     @contextmanager
     def by_profile(self, name: str, stop: Stop) -> Iterator[Engine]:
-        """The same memory under the rules of the profile `name`: this engine where it has the chunks of that, else one
-        on the index beside its own, which is made or brought up to date first.
+        """Yield the same memory under the rules of the profile `name`: this engine where it has the chunks of that,
+        else one on the index beside its own, which is made or brought up to date first.
 
         Raises IndexUnavailable, Cancelled.
         """

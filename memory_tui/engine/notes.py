@@ -304,9 +304,9 @@ def _indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -
         return f"The index keeps it although the file is missing: {differs.detail}"
     if differs.state != "pending":
         return f"It could not be indexed: {differs.detail}"
-    what = "and not being indexed: " if differs.patient else ""
-    then = "." if differs.patient else "; the next sync indexes it."
-    return f"Not searchable as it is on disk{', ' if what else ': '}{what}{differs.detail}{then}"
+    if differs.patient:
+        return f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
+    return f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
 
 
 # --- the inbox -------------------------------------------------------------------------------------------------------

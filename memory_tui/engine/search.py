@@ -91,7 +91,7 @@ class Search:
 
     @contextmanager
     def reader(self) -> Iterator[Store]:
-        """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
+        """Yield a read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         met = self.index.opener.file
         try:
             with self.index.reader() as store:
@@ -120,8 +120,8 @@ class Search:
 
     @contextmanager
     def state(self, store: Store, *, once: bool = False) -> Iterator[Corpus]:
-        """One state of the index for everything that is read inside, with its chunks in memory; for who ranks `once`
-        without the vectors where the store finds the nearest.
+        """Yield one state of the index for everything that is read inside, with its chunks in memory; for who ranks
+        `once` without the vectors where the store finds the nearest.
         """
         with ExitStack() as stack:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -279,7 +279,7 @@ class Search:
             return refs_of(path, store.chunks_of(path))
 
     def holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
-        """The stored paths of the notes in which the words of any of `phrases` follow each other; None: not known."""
+        """Return the stored paths of notes in which the words of any of `phrases` follow each other; None: unknown."""
         try:
             with self.index.reader() as store:
                 return None if store.absent else store.paths_holding(phrases)
@@ -306,4 +306,4 @@ class Search:
         if not stored.any():
             # It may have been withheld, so it must not be sent now.
             return None
-        return ref.path, float(exact_cosines(stored, provider.embed([text], "document")[0])[0])
+        return ref.path, exact_cosines(stored, provider.embed([text], "document")[0]).item()

@@ -194,7 +194,7 @@ class Writer:
             self._let_go()
 
     def _run(self, run: Callable[[Store], Any]) -> object:
-        """Run it on the index, which is opened again where the file is another one or could not be used."""
+        """Return what `run` makes of the index, which is opened again where the file is another one or was damaged."""
         if self._store is not None and self._store.moved:
             self._let_go()
         try:

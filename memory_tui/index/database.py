@@ -397,9 +397,8 @@ def quarantine(path: Path, why: str) -> Notice:
             if old.exists():
                 durable.move_file(old, target.with_name(target.name + side))
     except OSError as error:
-        raise errors.IndexUnavailable(
-            f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself."
-        ) from None
+        message = f"{path} cannot be moved aside: {error.strerror}."
+        raise errors.IndexUnavailable(message, "Move it away yourself.") from None
     return notice("moved_aside", path=str(path), why=why, kept=str(target))
 
 

@@ -161,8 +161,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing():
         _drop_chunks(store, [row.id for file in files if (row := store.file(file.path, file.workspace))])
-        last_rowid = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rowid = last_rowid
+        rowid = last_rowid = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations = [], [], []
         for file in files:
             distinct = sum(not chunk.occurrence for chunk in file.chunks)

@@ -507,8 +507,7 @@ class Store(Database):
         """Return the row of every note by path; read anew after each change."""
         with self.snapshot(), self.making_sense():
             # What is half written is of this connection alone.
-            connection = id(self) if self._writing else 0
-            key = self.uuid(), self.generation(), connection
+            key = self.uuid(), self.generation(), id(self) if self._writing else 0
             if (rows := _ROWS.get(key)) is None:
                 rows = NoteRows((note.shown, note) for note in map(IndexedNote._make, self.query(FILE)))
             self._rows = _ROWS[key] = rows

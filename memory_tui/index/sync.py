@@ -303,8 +303,7 @@ def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Root
     if not lost:
         return
     reason = f"{len(lost):,} of {expected:,} notes vanished at once"
-    examples = sorted(row.path for row in lost)[:MANY]
-    vanished.shrink = Shrink(len(lost), expected, reason, tuple(examples))
+    vanished.shrink = Shrink(len(lost), expected, reason, tuple(sorted(row.path for row in lost)[:MANY]))
     doubtful = {row.id for row in lost}
     vanished.deleted = [row for row in vanished.deleted if row.id not in doubtful]
     vanished.retained += [FileState(row.path, "pending", f"deleted? {reason}") for row in lost]
@@ -482,7 +481,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
         report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
         report.failed, report.rebuilt = (), True
         rebuild = _Pass(run, beside, recipe, report)
-        # A scan that lists no quiet notes is no list of what a new index needs.
+        # Notes that are as they were are counted and not listed; a new index needs all of them.
         scan = roots.scan(run.roots) if run.scan.quiet else run.scan
         for _ in range(_PASSES):
             run.stop.check()
@@ -680,8 +679,7 @@ class _Pass:
 
         `lacking` counts the chunks behind a rowid that still need one.
         """
-        began = time.monotonic()
-        done = 0
+        began, done = time.monotonic(), 0
         for rows in pages:
             self._run.stop.check()
             attach(rows)

@@ -197,13 +197,15 @@ class Watcher:
             yield set()
 
     def _note(self, *, began: bool) -> None:
+        """Note that something changed now; of a watcher that `began` that is a guess, which is no news yet."""
         self._last = time.monotonic()
         if not self._changed:
-            # What a watcher that begins has not seen is no news.
-            self._first, self._announced = self._last, self._last if began else -math.inf
+            self._first = self._last
+            self._announced = self._last if began else -math.inf
         self._changed = True
 
     def _announce(self) -> None:
+        """Call who waits for changes once these were left alone, or last for long; else tell that there are some."""
         now = time.monotonic()
         settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
         if self._changed and settled:
@@ -263,14 +265,16 @@ class RootWatch:
         old = self._judged is not self.comparison or time.monotonic() - self._examined > _YOUNG_SECONDS
         if old and not self._thread.is_alive():
             self._examine()
-        states, moved = {root.path: root for root, _ in self._probes}, self.comparison[0]
-        for root, identity in self._probes if moved else ():
+        states = {root.path: root for root, _ in self._probes}
+        moved, _ = self.comparison
+        for root, identity in self._probes:
             if root.path in moved and identity is not None and root.readable:
                 detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
                 states[root.path] = replace(root, state="another device", detail=detail)
-        pending = self._pending
-        if pending is not None and time.monotonic() - pending[1] > _ANSWER_SECONDS:
-            states[pending[0].path] = pending[0].unreadable("its file system does not answer")
+        if (pending := self._pending) is not None:
+            root, since = pending
+            if time.monotonic() - since > _ANSWER_SECONDS:
+                states[root.path] = root.unreadable("its file system does not answer")
         if reason := self._watcher.stalled:
             detail = f"Saved files are not noticed: {reason}."
             for path, root in states.items():
@@ -291,19 +295,22 @@ class RootWatch:
             before = self._reported or tuple(replace(root, state="there", detail="") for root in states)
             self._reported = states
             identities = {root.path: identity for root, identity in self._probes if identity is not None}
-            others = any(self._identities.get(path, key) != key for path, key in identities.items())
+            replaced = any(self._identities.get(path, key) != key for path, key in identities.items())
             self._identities |= identities
-        if states != before or others:
+        if states != before or replaced:
             readable = {root.path for root in before if root.readable}
-            self._changed(others or any(root.readable and root.path not in readable for root in states))
+            came_back = any(root.readable and root.path not in readable for root in states)
+            self._changed(replaced or came_back)
 
     def _examine(self) -> None:
+        """Ask for each root whether it can be read."""
         probes: list[Probe] = []
         self._judged = self.comparison
+        _, indexed = self.comparison
         for path, absolute in root_places(self._roots).items():
             # A file system that hangs never comes back.
             self._pending = RootState(path, absolute), time.monotonic()
-            result = probe(path, absolute, expected=path in self.comparison[1])
+            result = probe(path, absolute, expected=path in indexed)
             # What is to be said of memory/ is said of the workspace where that cannot be read.
             if result is not None and (path != FOLDER or probes[0][0].readable):
                 probes.append(result)
