@@ -31,6 +31,8 @@ else:
     import fcntl
 
 _PAUSE_SECONDS = 0.01
+_NEVER = Stop()
+"""What nobody sets."""
 _BEGINNING = b'{"pid"'
 """How the text begins."""
 _HOLDER_BYTES = 256
@@ -128,12 +130,11 @@ def _write(descriptor: int, text: str) -> None:
     durable.write_all(descriptor, text.encode().ljust(_HOLDER_BYTES))
 
 
-def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds: float = 5.0) -> WriterLock:
+def wait_for(index: str | os.PathLike[str], stop: Stop = _NEVER, *, seconds: float = 5.0) -> WriterLock:
     """Return the lock of `index`, waited for so long while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
     """
-    stop = stop or Stop()
     until = time.monotonic() + seconds
     while (lock := WriterLock.acquire(index)) is None and time.monotonic() < until:
         if stop.wait(_PAUSE_SECONDS):

@@ -246,8 +246,8 @@ def plan(options: Options) -> Plan:
     """Decide everything for a workspace that is there. Raises WorkspaceError, ConfigError or SettingError."""
     chosen = choose(options)
     if not options.workspace and chosen.workspace == chosen.agent.workspace and not chosen.workspace.is_dir():
-        message = "There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no"
-        message = f"{message} {chosen.workspace}."
+        lacking = "neither MEMORY.md nor memory/ in this folder"
+        message = f"There is no workspace here: {lacking}, and no {chosen.workspace}."
         if options.agent:
             message = f"The workspace of agent {chosen.agent.id} is not there: {chosen.workspace}."
         step = "Name one (memory-tui PATH, or COMMAND --workspace PATH), or look at a sample first: memory-tui demo."

@@ -571,7 +571,7 @@ class Store(Database):
             "AND f.workspace = ? ORDER BY c.ordinal",
             (path, workspace),
         )
-        return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
+        return [ChunkRow._make((*facts, bool(embedded), source)) for *facts, embedded, source in rows]
 
     def firsts(self) -> dict[str, tuple[int, int]]:
         """Return the rowid of the first chunk of each note by path, 0 without any, in that order: it breaks ties; and

@@ -454,10 +454,11 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
                 problems.append(f"{path}: it is in the index, and not published")
                 continue
             rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
+            # In the order of the columns of `_ROWS`.
             if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
                 problems.append(f"{path}: a text is not what was hashed")
             _, chunks, vectors = passages.rows_of(note)
-            ours = [(seq, *rest, [row[-1].data for row in vectors if row[0] == seq]) for seq, *rest in chunks]
+            ours = [(seq, *rest, [vector.data for of, _, _, vector in vectors if of == seq]) for seq, *rest in chunks]
             if rows != ours or there[path] != note.hash:
                 problems.append(f"{path}: it is not published as it is indexed")
             if disk is not None and (flaw := _on_disk(disk, note)):
