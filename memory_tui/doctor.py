@@ -121,6 +121,7 @@ def _run_check(engine: Engine, check: Check, done: queue.SimpleQueue[Result]) ->
 
 
 def _result(check: Check, outcome: CheckOutcome, milliseconds: float) -> Result:
+    """Return the outcome of a check with what names the check."""
     asked = check.key, check.group, check.title
     return Result(*asked, outcome.state, outcome.evidence, fix=outcome.fix, milliseconds=milliseconds)
 
@@ -141,6 +142,7 @@ def _vec0(_: Engine) -> CheckOutcome:
 
 
 def _index_folder(engine: Engine) -> CheckOutcome:
+    """Tell whether the index can be written, and read by this user alone."""
     folder = next(folder for folder in engine.plan.index.parents if folder.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         return failed(f"{folder} cannot be written.", "Name another file with --index, or change its permissions.")
@@ -171,6 +173,7 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
 
 
 def _whole(engine: Engine) -> CheckOutcome:
+    """Read the index file from end to end."""
     problems = engine.search.problems()
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
@@ -195,6 +198,7 @@ def _fresh(engine: Engine) -> CheckOutcome:
 
 
 def _vectors(engine: Engine) -> CheckOutcome:
+    """Tell whether every chunk has a vector of the provider in use."""
     status = engine.status()
     who = status.who
     missing = status.chunks - status.embedded
@@ -210,6 +214,7 @@ def _vectors(engine: Engine) -> CheckOutcome:
 
 
 def _remeasured(engine: Engine) -> CheckOutcome:
+    """Tell whether a chunk embedded anew gets the vector that is stored of it."""
     sample = engine.search.remeasured()
     if sample is None:
         return skipped("There is no vector to compare with.")
@@ -238,6 +243,7 @@ def _provider(engine: Engine) -> CheckOutcome:
 
 
 def _workspace(engine: Engine) -> CheckOutcome:
+    """Tell whether the folder of the notes can be read and written."""
     folder = engine.plan.roots.workspace
     if not os.access(folder, os.R_OK | os.X_OK):
         return failed(f"{folder} cannot be read.", "Change its permissions.")

@@ -111,6 +111,7 @@ class ScopedRecords(Struct, frozen=True):
         return self._run(change, write=True)
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
+        """Return what `how` makes of the database; once more of a new one where that had to be set aside."""
         for tell in (self.tell, None):
             with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
                 value = how(connection)
@@ -120,6 +121,7 @@ class ScopedRecords(Struct, frozen=True):
     # --- inside a transaction ---
 
     def _read(self, connection: apsw.Connection) -> dict[str, Any]:
+        """Return all values, those of an earlier release too until these are taken over."""
         values = {} if was_taken_over(connection, self.table.name, self.scope) else dict(self._old())
         if connection.table_exists(None, self.table.name):
             sql = f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id"
@@ -127,10 +129,12 @@ class ScopedRecords(Struct, frozen=True):
         return values
 
     def _insert(self, connection: apsw.Connection, key: str, value: object) -> None:
+        """Write a value behind the others."""
         sql = f"INSERT INTO {self.table.name} (scope, key, value) VALUES (?, ?, ?)"
         connection.execute(sql, (self.scope, key, json.dumps(value)))
 
     def _old(self) -> Mapping[str, Any]:
+        """Return what an earlier release kept in a file; nothing, which is told, where that cannot be read."""
         try:
             return self.old()
         except (OSError, ValueError) as error:
@@ -228,6 +232,7 @@ def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell:
 
 
 def _unavailable(path: Path, error: Exception) -> StateUnavailable:
+    """Return what a person can make of an error of SQLite or of the disk."""
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     # SQLite tells of a full disk in several ways: with few bytes left each failure is taken for one.
     if durable.room(path) in range(1 << 16):

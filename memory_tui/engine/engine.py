@@ -257,6 +257,7 @@ class Engine:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _provider_failed(self, error: ProviderError) -> None:
+        """Tell that the first choice failed, and have its fallback make the vectors anew."""
         if not self.index.writer.closing.is_set():
             self._events.emit(events.ProviderChanged(time.time(), self.plan.provider, False, error.message))
             if self.providers.chain.state().fallback is not None:
@@ -264,6 +265,7 @@ class Engine:
                 self.index.request_sync("provider")
 
     def _recover(self) -> None:
+        """Settle changes of notes that were cut off, and tell of each."""
         for entry in self.notes.curator.recover():
             self._events.notice(f"{entry.title}: {entry.reason}.")
 
@@ -355,6 +357,7 @@ class Scopes:
         return next((record.scope for record in self._records() if name in record.workspaces), name)
 
     def _access(self) -> Access:
+        """Return where the shared index is, and as whom it is asked. Raises MemoryTuiError."""
         try:
             from memory_tui.shared.connection import access
         except ModuleNotFoundError:

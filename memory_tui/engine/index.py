@@ -470,6 +470,7 @@ class Index:
     # --- events and the clock --------------------------------------------------------------------------------------
 
     def _report_failure(self, error: errors.MemoryTuiError) -> None:
+        """Tell why a job of the writer failed, unless it was stopped."""
         if not isinstance(error, errors.Cancelled):
             self._notice(f"{error.message} {error.next_step}".rstrip())
 

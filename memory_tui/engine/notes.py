@@ -97,6 +97,7 @@ class Notes:
         return self._copy(path) if self.plan.mirror else document(self.plan.roots, path)
 
     def _copy(self, path: str) -> Document:
+        """Return a note as the mirror has it, put together from its chunks. Raises NoteMissing, Unreadable."""
         with self._search.reader() as store, store.snapshot():
             if (row := store.note(path)) is None:
                 raise NoteMissing(f"There is no note {path}.", "Look for its path in an answer of its scope.")

@@ -138,9 +138,11 @@ class Backend:
 
     @property
     def _of(self) -> str:
+        """Return what a failure is of: the mode and command that were asked."""
         return f"{self.client.options.mode} {self.client.options.values['command']}"
 
     def _failed(self, failure: QmdFailure, before: BackendFallback | None) -> None:
+        """Remember for every process that QMD failed, as it did `before` perhaps, and tell a reason that is new."""
         now = time.time()
         pause = min(_LONGEST_PAUSE, before.pause * 2) if before else _FIRST_PAUSE
         since = before.since if before else now

@@ -250,6 +250,7 @@ class Providers:
         return member
 
     def _approved(self, name: str, host: str, how: str, *, sync: bool) -> Approval:
+        """Save an approval, and have the providers chosen anew."""
         approval = self.approvals.approve(name, host, how)
         self.chain.choose_again()
         if sync:

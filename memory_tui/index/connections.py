@@ -69,6 +69,7 @@ class Readers:
             raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
     def _open(self, path: Path) -> Store:
+        """Return a new connection, to nothing while there is no index."""
         with suppress(IndexEmpty):
             if path.exists() and path.stat().st_size:
                 return Store.open(path, read_only=True, expected=self._expected)
@@ -209,6 +210,7 @@ class Writer:
             return run(self._store)
 
     def _let_go(self) -> None:
+        """Close the write connection, if there is one."""
         store, self._store = self._store, None
         if store is not None:
             self._close_store(store)
@@ -276,6 +278,7 @@ class IndexOpener:
             mark_closed(store.path)
 
     def _store(self, expected: bool) -> Store:
+        """Open the index, and tell what became of what lay in its place."""
         first = len(self.notices)
         store = Store.open(self._plan.index, notices=self.notices, expected=lambda: expected)
         self.path, self._last = store.path, store.identified
@@ -306,6 +309,7 @@ class IndexOpener:
         return store
 
     def _move_aside(self, why: str) -> None:
+        """Move the damaged file aside, unless another process did so meanwhile. Raises IndexBusy."""
         lock = locks.WriterLock.acquire(self.path)
         if lock is None:
             raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
@@ -315,6 +319,7 @@ class IndexOpener:
                 self._report(database.quarantine(self.path, why))
 
     def _report(self, notice: Notice) -> None:
+        """Keep a notice for whoever asks for them, and tell it now."""
         self.notices.append(notice)
         self._emit(notice.sentence)
 

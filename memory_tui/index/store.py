@@ -744,7 +744,7 @@ class Store(Database):
             "ORDER BY c.id"
         )
         with self.making_sense():
-            vectors = unit_rows([blob for _, blob in rows], identity.dims if identity else 0)[0]
+            vectors, _ = unit_rows([blob for _, blob in rows], identity.dims if identity else 0)
         return np.array([rowid for rowid, _ in rows], np.int64), vectors
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:

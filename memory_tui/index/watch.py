@@ -119,6 +119,7 @@ class Watcher:
         self._drop()
 
     def _drop(self) -> None:
+        """Stop the thread, and wait for it a second."""
         stop, self._stop = self._stop, None
         if stop is not None and self._thread is not None:
             stop.set()
@@ -132,6 +133,7 @@ class Watcher:
             self._news(reason or "on")
 
     def _news(self, detail: str) -> None:
+        """Tell what the watcher does now."""
         self.detail = detail
         self._emit(WatchChanged(time.time(), self.on, detail))
 
@@ -317,6 +319,7 @@ class RootWatch:
         self._probes, self._pending, self._examined = tuple(probes), None, time.monotonic()
 
     def _run(self) -> None:
+        """Examine the roots once a second until the engine closes."""
         while True:
             self._examine()
             self.review()

@@ -129,6 +129,7 @@ unreachable  57P01,57P02,57P03,08000,08001,08003,08006  -
 
 
 def _faults() -> Iterator[Fault]:
+    """Read `_TABLE`: three lines a fault."""
     lines = _TABLE.strip().split("\n")
     for head, text, next_step in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         code, states, words = head.split("  ")
@@ -202,6 +203,7 @@ class Access(Discreet, frozen=True):
 
 
 def _setting(message: str, next_step: str) -> SharedUnavailable:
+    """Return the error for a value of the configuration that cannot be used."""
     return SharedUnavailable("setting", message, next_step)
 
 

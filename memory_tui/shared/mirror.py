@@ -183,6 +183,7 @@ class Mirror:
         return state
 
     def _run(self) -> None:
+        """Fetch what is new, on the thread that goes on behind."""
         # Whoever waits is told.
         with suppress(MemoryTuiError):
             self.refresh()
@@ -261,6 +262,7 @@ class Mirror:
         return "" if name == self._access.name else name
 
     def _require_room(self, connection: Connection, numbers: list[int]) -> None:
+        """Raise SettingError where the workspaces of these numbers hold more passages than a mirror may."""
         row = connection.execute("select memory_tui.passages(%s, %s)", (self._access.tenant, numbers)).fetchone()
         if row is not None and row[0] > self._most:
             step = "Name fewer workspaces, or raise shared.mirror.maxChunks."

@@ -251,6 +251,7 @@ class _Run:
         return local
 
     def _drop(self, path: str) -> None:
+        """Remove a note that is gone from the shared index."""
         self._call("drop_file(%s, %s, %s, %s)", path)
         self.report.removed += 1
 
@@ -399,6 +400,7 @@ class Publisher:
         self._thread.join(GOODBYE_SECONDS)
 
     def _run(self) -> None:
+        """Publish after each sync, and once a minute, while this process keeps the index."""
         while not self._stop.is_set():
             self._due.wait(RETRY_SECONDS if self._failure else BEAT_SECONDS)
             self._due.clear()
@@ -407,6 +409,7 @@ class Publisher:
             self._stop.wait(_BETWEEN_SECONDS)
 
     def _publish(self) -> None:
+        """Publish once, and tell a failure that is new."""
         try:
             there = access(self._plan)
             with self._reader() as store:
