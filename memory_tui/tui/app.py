@@ -228,7 +228,9 @@ class MemoryApp(App[int]):
             # What is wrong with it is said when it is taken up.
             self.configured = error.message
         if self.configured not in (before, engine.plan):
-            self.say("The configuration changed on disk. : “Read the configuration again” puts it in force.")
+            words = "The configuration changed on disk. : “Read the configuration again” puts it in force."
+            # Status goes on saying it when the toast is gone.
+            self.call_later(self.happened, Noticed(time.time(), words))
 
     def say(self, text: str) -> None:
         """Show a sentence from the engine."""

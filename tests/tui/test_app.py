@@ -186,6 +186,7 @@ def test_a_configuration_that_comes_meanwhile_is_told_once_and_taken_up(workspac
         openclaw_path().parent.mkdir(parents=True)
         openclaw_path().write_text(f"{{agents: {{defaults: {{workspace: {json.dumps(str(workspace))}}}}}}}")
         window.until(lambda: any(said.startswith("The configuration changed on disk.") for said in window.notices))
+        window.press("3").until(lambda: "The configuration changed on" in window.text)
         window.press("colon").type("read the configuration").press("enter")
         window.until(lambda: window.app.session.engine is not before).settle()
         assert window.app.session.engine.plan.config.path == openclaw_path()
