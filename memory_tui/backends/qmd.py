@@ -185,7 +185,7 @@ def run(
 ) -> Output:  # fmt: skip
     """Run a program to its end, at most `seconds`, in a session of its own that ends as a whole.
 
-    Raises QmdFailure (program, timeout, answer when it prints too much), and Cancelled when stopped.
+    Raises QmdFailure where it cannot be started, takes too long or prints too much, and Cancelled when stopped.
     """
     stop = stop or Stop()
     end = time.monotonic() + seconds

@@ -94,6 +94,7 @@ def every() -> tuple[HostConnection, ...]:
 
 
 def _read(path: Path) -> HostConnection | None:
+    """Return the connection that is recorded at `path`; None where there is no file. Raises ConfigError."""
     data = read(path)
     if data is None:
         return None
@@ -174,8 +175,8 @@ def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
     Raises ConfigError.
     """
     backup = back_up(folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}", file.base)
-    folders = [str(parent) for parent in file.path.parents if not parent.exists() or str(parent) in earlier]
-    return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), file.changes, tuple(folders))
+    folders = tuple(str(parent) for parent in file.path.parents if not parent.exists() or str(parent) in earlier)
+    return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), changes=file.changes, folders=folders)
 
 
 # --- the way back --------------------------------------------------------------------------------------------------
@@ -369,7 +370,9 @@ def _value(path: Path, text: str, keys: Sequence[str]) -> object:
 
 
 def _with_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
-    """Return `text` with a table at its end, and the change as it was made; None where it is there already."""
+    """Return `text` with a table at its end, behind a blank line, and the change as it was made; None where it is
+    there already.
+    """
     if _value(path, text, change.keys) == change.value:
         return text, None
     newline = "\r\n" if "\r\n" in text else "\n"

@@ -251,8 +251,8 @@ def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, 
     if not columns:
         return None, version
     if not columns >= _COLUMNS:
-        other = f"{connection.filename} has another ledger than OpenClaw 2026.9."
-        raise open_foreign.NotSeen("damaged", other, "Trust is not shown; update memory-tui.")
+        why = f"{connection.filename} has another ledger than OpenClaw 2026.9."
+        raise open_foreign.NotSeen("damaged", why, "Trust is not shown; update memory-tui.")
     query = f"""
         SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE}
         WHERE plugin_id = ? AND namespace = ? LIMIT {_MOST_ROWS}"""

@@ -419,6 +419,7 @@ class Remote(Provider):
         failures: list[ProviderFailure] = []
 
         def work(run: list[int]) -> None:
+            """Embed the texts of a run, unless the provider has failed already."""
             # A question does not queue behind notes.
             with self._turn if kind == "document" and self._one_at_a_time() else nullcontext():
                 self._stop.check()
