@@ -121,8 +121,8 @@ def outwards(key: str, value: Scalar) -> list[Scalar]:
     if isinstance(value, bool):
         return [not value]
     # Rounding absorbs the error of decimal fractions.
-    far = {each: round(abs(float(each) - float(value)), 9) for each in grid(key)}
-    return sorted(filter(far.get, far), key=lambda each: (far[each], float(each) < float(value)))
+    distance = {other: round(abs(float(other) - float(value)), 9) for other in grid(key)}
+    return sorted(filter(distance.get, distance), key=lambda other: (distance[other], float(other) < float(value)))
 
 
 def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
@@ -208,22 +208,24 @@ class _Search:
         Without one, that no pair does.
         """
         tried = points(self.settings)
-        alone = [values for values, _ in self._that_recall(tried)]
-        rest = [values for values in tried if values not in alone]
-        won = self._that_recall([each | other for each, other in combinations(rest, 2) if each.keys() != other.keys()])
-        no_pair = None
-        if not won and not singles:
+        rest = [values for values, standing in zip(tried, self._standings(tried), strict=True) if not standing.recalled]
+        pairs = [first | second for first, second in combinations(rest, 2) if first.keys() != second.keys()]
+        recalling, no_pair = self._that_recall(pairs), None
+        if not recalling and not singles:
             no_pair = notice("no_pair")
             wide = {FLOOR: BY_KEY[FLOOR].low, RESULTS: int(BY_KEY[RESULTS].high)}
-            won = self._that_recall([wide | each for each in rest if not wide.keys() & each.keys()])
-        smallest: dict[frozenset[str], Values] = {}
-        for values, _ in sorted(won, key=lambda each: self._least(*each)):
-            smallest.setdefault(frozenset(values), values)
-        orders = (order for each in list(smallest.values())[:_NEARED] for order in (each, dict([*each.items()][::-1])))
-        neared = filter(None, map(self._nearest, orders))
-        every = {each.turns: each for each in map(self._change, neared)}.values()
-        better = (each for each in every if all(each.presses < row.presses or each.harm < row.harm for row in singles))
-        return tuple(sorted(better, key=lambda each: (each.presses, each.harm))[:SETS]), no_pair
+            recalling = self._that_recall([wide | values for values in rest if not wide.keys() & values.keys()])
+        by_knobs: dict[frozenset[str], Values] = {}
+        for values, _ in sorted(recalling, key=lambda recall: self._least(*recall)):
+            by_knobs.setdefault(frozenset(values), values)
+        # The knob that comes first is brought as near as can be: so both orders are tried.
+        sets = list(by_knobs.values())[:_NEARED]
+        orders = [order for values in sets for order in (values, dict(reversed(list(values.items()))))]
+        changes = map(self._change, filter(None, map(self._nearest, orders)))
+        better = list({change.turns: change for change in changes}.values())
+        for single in singles:
+            better = [change for change in better if change.presses < single.presses or change.harm < single.harm]
+        return tuple(sorted(better, key=lambda change: (change.presses, change.harm))[:SETS]), no_pair
 
     def _was(self, key: str) -> Scalar:
         return self.settings.values[key].value
@@ -282,12 +284,12 @@ class _Search:
         for _ in range(_ROUNDS):
             before = values
             for key in values:
-                others = {each: value for each, value in values.items() if each != key}
+                others = {name: value for name, value in values.items() if name != key}
                 if self._that_recall([others]):
                     return None
-                if (known := (key, frozenset(others.items()))) not in self.nearest:
-                    self.nearest[known] = next(self._turning(key, outwards(key, self._was(key)), others, recalled=True))
-                values = {**values, key: self.nearest[known]}
+                if (state := (key, frozenset(others.items()))) not in self.nearest:
+                    self.nearest[state] = next(self._turning(key, outwards(key, self._was(key)), others, recalled=True))
+                values = {**values, key: self.nearest[state]}
             if values == before:
                 return values
         return None

@@ -165,8 +165,9 @@ def date_name(dated: str, now: float) -> str:
     """Return `9 Nov`, `week 45` or `Nov`, with its year where that is not within the last eleven months."""
     first, last = span(dated)
     near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
-    name = f"{first.day} {first:%b}" if first == last else f"week {first:%V}" if "W" in dated else f"{first:%B}"
-    return name if near else f"{name} {first:%G}" if "W" in dated else f"{name} {first:%Y}"
+    name, year = ("week %V", "%G") if "W" in dated else ("%B", "%Y")
+    name = f"{first.day} %b" if first == last else name
+    return first.strftime(name if near else f"{name} {year}")
 
 
 def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "", most: int = LONGEST) -> str:

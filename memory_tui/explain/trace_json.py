@@ -184,22 +184,19 @@ def _change(value: Change) -> dict[str, Any]:
 
 
 def _empty(value: Trace) -> dict[str, Any] | None:
-    if value.empty is None:
-        return None
-    return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.profile)[1]}
+    """Return why nothing was recalled, and what to do; None where something was."""
+    return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.profile)[1]} if value.empty else None
 
 
 _PLAIN = ["query", "mode", "profile", "generation", "floor", "vector_scale", "text_scale", "funnel", "unsearchable"]
 """Fields of a trace that are members as they are."""
-_PLACE = "id", "path", "start_line", "end_line"
-"""Fields of a chunk that are members under their own names, as the original has them."""
 
 
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     plan, table, chunks = value.plan, value.candidates, value.chunks
     by_words, by_meaning = value.pool("text_rank"), value.pool("vector_rank")
-    places = ({name: getattr(chunks[at], name) for name in _PLACE} for at in by_words)
+    places = ({name: getattr(chunks[at], name) for name in ("id", "path", "start_line", "end_line")} for at in by_words)
     ranked = zip(places, table["bm25"][by_words].tolist(), strict=True)
     return {
         **{camel(name): plain(getattr(value, name)) for name in _PLAIN},

@@ -242,12 +242,13 @@ class Inquest:
         return Account(ref, self._pool_gate(row, text), supposed, False, text)
 
     def _pool_gate(self, row: int, text: str) -> Notice:
+        """Return why neither side proposed `row`, whose chunk holds `text`."""
         evidence, words = self.evidence, self._text_gate(row, text)
         if self._newest and row in lexical_2026_9.dropped(evidence.lexical.annotations):
             return notice("unreadable_project")
-        for lost in evidence.notices:
-            if lost.code == "model_mismatch":
-                return notice("model_mismatch", detail=lost.message, text=words)
+        for claim in evidence.notices:
+            if claim.code == "model_mismatch":
+                return notice("model_mismatch", detail=claim.message, text=words)
         if evidence.cosine is None or self.trace.mode == "keywords only":
             cause = self._why_no_vectors()
             return notice("no_vector", cause=cause, text=words) if cause else words
@@ -262,9 +263,9 @@ class Inquest:
 
     def _why_no_vectors(self) -> str:
         """Return why there is no vector side; empty when the index is one of words alone, or nothing was asked."""
-        for lost in self.evidence.notices:
-            if lost.code == "provider":
-                return lost.message.rstrip(".")
+        for claim in self.evidence.notices:
+            if claim.code == "provider":
+                return claim.message.rstrip(".")
         if self.evidence.language and self.trace.mode == "keywords only":
             return f"the built-in table does not know {self.evidence.language}"
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
@@ -281,17 +282,18 @@ class Inquest:
         return max(int(before) + 1, len(nearest) + 1)
 
     def _text_gate(self, row: int, text: str) -> Notice:
+        """Return why words did not propose `row`, whose chunk holds `text`."""
         plan, evidence = self.side.plan, self.evidence
         if self.trace.mode == "vectors only":
             return notice("words_off")
         if not plan.fts_query:
             return notice("no_word", dropped=tokens.left_out(plan.dropped, evidence.query))
-        matches = [(*place, each) for each in self.postings if (place := each.rank_of(row))]
+        matches = [(*match, postings) for postings in self.postings if (match := postings.rank_of(row))]
         if matches:
-            number, bm25, postings = min(matches, key=lambda match: match[0])
+            rank, bm25, postings = min(matches, key=lambda match: match[0])
             pool = min(self.trace.candidate_limit, len(postings.rows))
             edge = float(postings.bm25[pool - 1])
-            return notice("outside_text_pool", rank=number, pool=pool, bm25=bm25, edge=edge)
+            return notice("outside_text_pool", rank=rank, pool=pool, bm25=bm25, edge=edge)
         conjoined = " AND " in plan.fts_query
         join = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         lacks = lacking(plan, text) if conjoined else plan.words

@@ -393,7 +393,7 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
     `whole` is what the words of the whole query found. Raises QueryError, Cancelled.
     """
-    corpus, trigram = matcher.corpus, matcher.cut == "trigram"
+    corpus = matcher.corpus
     annotations = corpus.once("annotations", lambda: _annotations(store, corpus))
     index = corpus.once("paths", lambda: _path_index(corpus.files.paths, matcher.cut))
     levels = index.exact(query)
@@ -409,23 +409,24 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
         searches.append(TermSearch(text, side.plan, side.frequency))
         return _Findings(rows, bm25, paths)
 
-    each = [once(query, whole)]
+    findings = [once(query, whole)]
     # Keywords are looked for one by one where the whole question finds too little (6.7).
-    reached = {*each[0].rows, *(hit.row for hit in each[0].paths)}
-    if sum(int(corpus.refs.file_of[row]) not in levels for row in reached) < LIMIT:
-        terms = fallback_terms(query, trigram=trigram)
+    reached = {*findings[0].rows, *(hit.row for hit in findings[0].paths)}
+    unnamed = [row for row in reached if int(corpus.refs.file_of[row]) not in levels]
+    if len(unnamed) < LIMIT:
+        terms = fallback_terms(query, trigram=matcher.cut == "trigram")
         # The same words in the same order would be the same search again.
-        before, again = (core_tokens.WORD.findall(text.lower()) for text in (query, " ".join(terms)))
-        if not (reached and before == again):
-            each += [once(term, matcher.openclaw(term)) for term in terms]
-    rows = distinct(np.array([row for item in each for row in item.rows], np.int64)).tolist()
+        is_same = core_tokens.WORD.findall(query.lower()) == core_tokens.WORD.findall(" ".join(terms).lower())
+        if not (reached and is_same):
+            findings += [once(term, matcher.openclaw(term)) for term in terms]
+    rows = sorted({row for item in findings for row in item.rows})
     rowids = corpus.refs.rowids[rows].tolist()
     texts, words = store.texts(rowids), core_tokens.words_of(query)
     gains = {
         row: boost(words, texts.get(rowid, ""), corpus.files.paths[int(corpus.refs.file_of[row])])
         for row, rowid in zip(rows, rowids, strict=True)
     }
-    lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(each)]
+    lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(findings)]
     hits = limited(sorted(merged(lists), key=order_k))
     return Lexical(searches[0].plan, tuple(searches), tuple(hits), annotations, levels), texts
 

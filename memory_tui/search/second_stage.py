@@ -668,9 +668,11 @@ class SecondStage:
         return lines, windows, np.maximum(like, 0.0)
 
     def _measured(self, texts: Joined, inside: _Inside, grams: Floats) -> Iterator[Measured]:
+        """Return what is remembered of each text, whose trigrams of the question are counted in `grams`."""
         passages, starts = texts.passages, texts.passages.window_from
         by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
+        # In the order of MEASURES.
         values = [
             np.maximum.reduceat(inside.lines, by_line),
             np.maximum.reduceat(inside.window_cosine, by_window),
@@ -678,9 +680,9 @@ class SecondStage:
             np.maximum.reduceat(inside.held, by_window),
         ]
         # A heading answers nothing where there is another line: those have its words, and no cosine takes away 2.
-        heading = passages.under == 0
-        answering = np.where(heading, 0.0, inside.answering)
-        line = best_of_each(answering, inside.line_cosine - 2.0 * heading, texts.lines_from)
+        is_heading = passages.under == 0
+        answering = np.where(is_heading, 0.0, inside.answering)
+        line = best_of_each(answering, inside.line_cosine - 2.0 * is_heading, texts.lines_from)
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from)
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]

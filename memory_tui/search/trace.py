@@ -513,8 +513,7 @@ class Trace(Struct, frozen=True):
     def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
         """Return the places of the candidates that one side proposed, in the order in which it did."""
         ranks = self.candidates[rank]
-        places: list[int] = np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :].tolist()
-        return places
+        return list(map(int, np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :]))
 
     def at_row(self, row: int) -> Candidate | None:
         """Return the candidate that stands at `row` of the evidence, without the others being written out."""
