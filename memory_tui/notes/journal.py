@@ -839,6 +839,7 @@ def _late(roots: Roots, journal: Journal, entry: JournalEntry) -> tuple[str, ...
 def _merge_late(
     roots: Roots, journal: Journal, entry: JournalEntry, late: FileChange, now: bytes | None, hidden: str
 ) -> None:
+    """Write what came `late` to a replaced file into the note, which holds `now`; where they touch it is a draft."""
     both = merge(late.before, now, late.after)
     if now is None:
         # The note was on its way out when somebody wrote to it: it comes back.

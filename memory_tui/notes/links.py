@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused, Unreadable
 from memory_tui.formatting import plural
-from memory_tui.notes.changes import Change, FileChange, Lines, bare, end_of, moves
+from memory_tui.notes.changes import Change, FileChange, Lines, moves
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots, scan
@@ -193,7 +193,7 @@ def _plain(name: str) -> str:
 
 
 def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> Change:
-    """`change`, which moves notes, with all links in `texts` led to where they led before.
+    """Return `change`, which moves notes, with all links in `texts` led to where they led before.
 
     `paths` are the stored paths of all notes. A note that is UTF-16 keeps its links as they are, and says so.
     """
@@ -219,22 +219,23 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
 
 
 def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
-    """The note `path` with every link spelled so that it leads where it led."""
-    lines = Lines.of(data, path)
-    here = moves.get(path, path)
-    out = list(lines.lines)
-    for link in reversed(links(path, "\n".join(lines.texts()), before)):
+    """Return the note `path` with every link spelled so that it leads where it led."""
+    note = Lines.of(data, path)
+    new_path = moves.get(path, path)
+    lines = list(note.lines)
+    # From the end, so that the places of the links before hold.
+    for link in reversed(links(path, "\n".join(note.texts()), before)):
         target = moves.get(link.target, link.target)
-        if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
+        if not target or (after.find(link.written, new_path) == target and not _strays(link, path, new_path, target)):
             continue
-        text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
-        spelled = text[link.start : link.end].replace(link.written, _spelled(link, target, here, after), 1)
-        out[link.line - 1] = text[: link.start] + spelled + text[link.end :] + end
-    return Lines(lines.bom, tuple(out)).data
+        line = lines[link.line - 1]
+        spelled = line[link.start : link.end].replace(link.written, _spelled(link, target, new_path, after), 1)
+        lines[link.line - 1] = line[: link.start] + spelled + line[link.end :]
+    return Lines(note.bom, tuple(lines)).data
 
 
 def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
-    """Whether a link that other programs could follow, from the note's own folder or from the top, is one no more."""
+    """Tell whether a link that other programs could follow, from the note's folder or from the top, is one no more."""
     from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
     if from_top == link.target.removesuffix(".md") and target != link.target:
         return True
@@ -246,7 +247,7 @@ def _beside(written: str, path: str) -> str:
 
 
 def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
-    """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
+    """Return how a link in the note `here` names `target`: as it was written, as far as that leads there."""
     name = target.rpartition("/")[2].removesuffix(".md")
     if link.kind == "wiki":
         return name if "/" not in link.written and names.find(name, here) == target else target.removesuffix(".md")

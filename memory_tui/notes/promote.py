@@ -43,22 +43,22 @@ class Spot(Struct, frozen=True):
     last: int
 
     def lines(self) -> Lines:
-        """The note, once it is sure that the lines are there. Raises EditRefused."""
+        """Return the note, once it is sure that the lines are there. Raises EditRefused."""
         note = Lines.of(self.data, self.path)
         note.check(self.first, self.last, self.path)
         return note
 
     def texts(self) -> list[str]:
-        """The lines themselves."""
+        """Return the lines themselves."""
         return self.lines().texts()[self.first - 1 : self.last]
 
     def below_headings(self) -> list[int]:
-        """The numbers of the lines that are no headings."""
+        """Return the numbers of the lines that are no headings."""
         titles = {section.line for section in sections(self.lines().texts())}
         return [number for number in range(self.first, self.last + 1) if number not in titles]
 
     def facts(self) -> list[list[str]]:
-        """The lines that are no headings in runs. Raises EditRefused where there are none with text."""
+        """Return the lines that are no headings in runs. Raises EditRefused where there are none with text."""
         facts = [part.texts() for part in parts([self])]
         if not facts:
             what = "A heading alone cannot be promoted." if "".join(self.texts()).strip() else "These lines are blank."
@@ -66,10 +66,11 @@ class Spot(Struct, frozen=True):
         return facts
 
     def around(self) -> str:
-        """The heading that the lines stand below with all below it, empty without one; the note's title is none."""
+        """Return the section that the lines stand in with its heading; empty below none, or below the note's title."""
         texts = self.lines().texts()
         above = [section for section in sections(texts) if section.line < self.first]
-        return "\n".join(texts[above[-1].line - 1 : above[-1].last]) if above and above[-1].level > 1 else ""
+        section = above[-1] if above else None
+        return "\n".join(texts[section.line - 1 : section.last]) if section and section.level > 1 else ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
@@ -79,14 +80,15 @@ class Spot(Struct, frozen=True):
 
 
 def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[float, Section]]:
-    """The sections that `block` could go below, the best first, each with the share of its weight of words, 0 to 1.
+    """Return the sections that `block` could go below, the best first, each with the share of its weight, 0 to 1.
 
     A word counts by how few sections have it (inverse document frequency), once a section, and more in a title or where
     the block and an item of the section begin with it. What stands `around` the block counts as much as the block.
     """
     candidates = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
-    if len(candidates) > 1 and candidates[0].level == 1 and sum(s.level == 1 for s in candidates) == 1:
+    tops = [section for section in candidates if section.level == 1]
+    if len(candidates) > 1 and tops == candidates[:1]:
         candidates = candidates[1:]
     titles = [_words(section.title) for section in candidates]
     texts_below = ["\n".join(texts[section.line : section.last]) for section in candidates]
@@ -95,50 +97,56 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
     spread = Counter(word for body in bodies for word in body)
 
     def shares(text: str) -> list[float]:
-        weight = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(text)}
-        total, begun = sum(weight.values()) or 1.0, _leads(text)
+        """Return the share of the weight of a text that each candidate has."""
+        weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(text)}
+        total, text_leads = sum(weights.values()) or 1.0, _leads(text)
 
         def share(title: set[str], body: set[str], lead: set[str]) -> float:
-            counts = ((_TITLE_COUNTS if w in title else _LEAD_COUNTS if w in lead & begun else 1, w) for w in body)
-            return min(1.0, sum(count * weight.get(word, 0.0) for count, word in counts) / total)
+            counts = dict.fromkeys(body, 1) | dict.fromkeys(body & lead & text_leads, _LEAD_COUNTS)
+            counts |= dict.fromkeys(title, _TITLE_COUNTS)
+            return min(1.0, sum(counts[word] * weights.get(word, 0.0) for word in body) / total)
 
         return list(map(share, titles, bodies, leads))
 
-    scores = [(own + near) / 2 for own, near in zip(shares(block), shares(around or block), strict=True)]
+    scores = [(share + near) / 2 for share, near in zip(shares(block), shares(around or block), strict=True)]
     return sorted(zip(scores, candidates, strict=True), key=lambda choice: -choice[0])
 
 
 def section_for(texts: Sequence[str], block: str, around: str, to: str) -> tuple[Section | None, str]:
-    """The section for `block`, with what stood `around` it, or the heading that has to be made; never both."""
-    if to:
-        section = _named([*(part for _, part in ranked(texts, block, around)), *sections(texts)[1:]], to)
-        return section, "" if section else to.strip().lstrip("#").strip()
+    """Return the section for `block`, with what stood `around` it, or the heading that has to be made; never both."""
     choices = ranked(texts, block, around)
-    if choices and choices[0][0] >= ENOUGH:
-        return choices[0][1], ""
-    parts = sections(texts)
-    if odds := next((section for section in parts if section.line and _LOOSE.fullmatch(section.title)), None):
-        return odds, ""
+    top, *headings = sections(texts)
+    if to:
+        section = _named([*(section for _, section in choices), *headings], to)
+        return section, "" if section else to.strip().lstrip("#").strip()
+    fitting = [section for share, section in choices if share >= ENOUGH]
+    loose = [section for section in headings if _LOOSE.fullmatch(section.title)]
+    if fitting or loose:
+        return (fitting or loose)[0], ""
+    if any(section.level > 1 for section in headings):
+        return None, CATCH_ALL
     # A note without parts gets no first one for a single line.
-    return (None, CATCH_ALL) if any(section.level > 1 for section in parts) else (parts[-1], "")
+    return (headings[-1] if headings else top), ""
 
 
 def _named(candidates: Sequence[Section], title: str) -> Section | None:
-    """The first of `candidates` that somebody means by `title`, by fuzzy match; None when no heading is like it."""
+    """Return the first of `candidates` that somebody means by `title`, by fuzzy match; None when none is like it."""
+    for section in candidates:
+        if section.title.casefold() == title.strip().casefold():
+            return section
     titles = [section.title for section in candidates]
-    if title.strip().casefold() in (names := [name.casefold() for name in titles]):
-        return candidates[names.index(title.strip().casefold())]
     hit = process.extractOne(title, titles, scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=_NAMED)
+    # A hit is title, score and index.
     return candidates[hit[2]] if hit else None
 
 
 def _leads(text: str) -> set[str]:
-    """The stems of the words with which list items begin, which say what they are about."""
+    """Return the stems of the words with which list items begin, which say what they are about."""
     return _words(" ".join(_LEAD.findall(text)))
 
 
 def _words(text: str) -> set[str]:
-    """The stems of a text, Chinese, Japanese and Korean as bigrams, without function words, letters and numbers."""
+    """Return the stems of a text, of CJK languages pairs of signs, without function words, letters and numbers."""
     stops = function_words() | stop_words("en")
     words = re.findall(r"\w+", segmented(text).encode("utf-8", "replace").decode().lower())
     plain = (word for word in words if word not in stops and len(word) > 1 and not word.isdecimal())
@@ -165,9 +173,10 @@ def without(note: Lines, removed: Collection[int], protected: Collection[int] = 
                 # What stood between this heading and the text above it would be blank lines at the end.
                 lines.update(takewhile(lambda number: not texts[number - 1].strip(), range(heading.line - 1, 0, -1)))
             notes.append(f"Nothing is left below the heading {heading.title}, so it goes too.")
-    for _, run in groupby(enumerate(sorted(lines, reverse=True)), lambda each: each[0] + each[1]):
+    # From the end, so that the numbers above hold. Of neighbours in a falling row place and number have one sum.
+    for _, run in groupby(enumerate(sorted(lines, reverse=True)), sum):
         numbers = [number for _, number in run]
-        note = note.delete(numbers[-1], numbers[0])
+        note = note.delete(first=numbers[-1], last=numbers[0])
     return note, tuple(reversed(notes))
 
 
@@ -182,18 +191,19 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     """
     items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})")]
     # What the list of the note is marked with counts for nothing.
-    bare, there = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
-    if set(bare) <= set(there):
-        raise EditRefused(f"{spot} stands at {target}:{there.index(bare[0]) + 1} already.", "Choose other lines.")
-    new, old = ([" ".join(_WORD.findall(_SOURCE.sub("", line.lower()))) for line in part] for part in (bare, there))
+    new, old = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
+    if set(new) <= set(old):
+        raise EditRefused(f"{spot} stands at {target}:{old.index(new[0]) + 1} already.", "Choose other lines.")
+    new, old = ([" ".join(_WORD.findall(_SOURCE.sub("", line.lower()))) for line in lines] for lines in (new, old))
     same = [f"{target}:{old.index(words) + 1} says the same already." for words in new if words and words in old]
     note = _target(spot, target, into)
     section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.around(), to)
     note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
-    name = heading if section is None else section.title if into is not None else ""
+    # A note that is new has the heading of its name alone, which says nothing.
+    name = section.title if section is not None and into is not None else heading
     title = f"Promote {spot} to {target}" + (f", {name}" if name else "")
     files = [FileChange(target, into, note.data)]
-    notes = [*same, *[f"The heading {heading} is new."] * bool(heading)]
+    notes = [*same, f"The heading {heading} is new."] if heading else same
     if move:
         left, emptied = without(spot.lines(), spot.below_headings())
         files.append(FileChange(spot.path, spot.data, left.data))
@@ -229,7 +239,8 @@ def demote(spot: Spot, target: str, into: bytes | None) -> Change:
 
 def _end(heading: Section, headings: Sequence[Section], texts: Sequence[str]) -> int:
     """Return the last line of a heading with all headings below it."""
-    return next((o.line - 1 for o in headings if o.line > heading.line and o.level <= heading.level), len(texts))
+    following = (other for other in headings if other.line > heading.line and other.level <= heading.level)
+    return next((other.line - 1 for other in following), len(texts))
 
 
 def _target(spot: Spot, target: str, into: bytes | None) -> Lines:
@@ -241,7 +252,7 @@ def _target(spot: Spot, target: str, into: bytes | None) -> Lines:
 
 
 def parts(spots: Iterable[Spot]) -> list[Spot]:
-    """The runs of lines in `spots`, each below one heading and without lines that come twice, in the order of notes."""
+    """Return the runs of lines in `spots`, each below one heading and without lines that come twice, note by note."""
     by_path: dict[str, tuple[Spot, set[int]]] = {}
     for spot in spots:
         by_path.setdefault(spot.path, (spot, set()))[1].update(spot.below_headings())
@@ -249,8 +260,9 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
     for spot, numbers in by_path.values():
         texts = spot.lines().texts()
         # Blank lines between two items part nothing; a heading or a line that is not meant does.
-        stops = [n for n, text in enumerate(texts, 1) if n not in numbers and text.strip()]
+        stops = [number for number, text in enumerate(texts, 1) if number not in numbers and text.strip()]
         chosen = (number for number in sorted(numbers) if texts[number - 1].strip())
+        # Lines are of one run where as many stops are above them.
         for _, run in groupby(chosen, partial(bisect, stops)):
             lines = list(run)
             runs.append(replace(spot, first=lines[0], last=lines[-1]))
@@ -258,7 +270,7 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
 
 
 def _items(texts: Sequence[str], source: str) -> list[str]:
-    """Lines as list items at the left edge, each item with its source; what belongs to an item stays below it."""
+    """Return lines as list items at the left edge, each with its source; what belongs to an item stays below it."""
     texts = [text for text in texts if text.strip()]
     edge = min(len(text) - len(text.lstrip()) for text in texts)
     out: list[str] = []
@@ -268,8 +280,9 @@ def _items(texts: Sequence[str], source: str) -> list[str]:
             out.append(text)
         elif item:
             mark = item[2] if item[2] in "-*+" else "-"
-            words = text[item.end() :]
-            out.append(f"{mark} {_TIME.sub('', words, count=1) if _TIME.match(words) else words}{source}")
+            time = _TIME.match(text, item.end())
+            words = text[time.end() if time else item.end() :]
+            out.append(f"{mark} {words}{source}")
         elif out:
             # A paragraph goes on.
             out.append(f"  {text}")
@@ -279,30 +292,30 @@ def _items(texts: Sequence[str], source: str) -> list[str]:
 
 
 def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
-    """`items` at the end of the section's own text, in the mark of its list."""
+    """Return a note with `items` at the end of the section's own text, in the mark of its list."""
     texts = note.texts()
     body = texts[section.line : section.last]
     while body and not body[-1].strip():
         body.pop()
-    there = [item for text in body if (item := ITEM.match(text)) and not item[1]]
-    mark = next((item[2] for item in reversed(there) if item[2] in "-*+"), "")
-    if mark:
-        items = [f"{mark}{item[1:]}" if item[:2] in ("- ", "* ", "+ ") else item for item in items]
-    outer = next((text for text in reversed(body) if not text[:1].isspace()), "")
-    in_list = bool(there) and ITEM.match(outer) is not None
+    at_edge = [text for text in body if not text[:1].isspace()]
+    marks = [item[2] for text in at_edge if (item := ITEM.match(text)) and item[2] in "-*+"]
+    if marks:
+        items = [f"{marks[-1]}{item[1:]}" if item[:2] in ("- ", "* ", "+ ") else item for item in items]
+    in_list = bool(at_edge) and ITEM.match(at_edge[-1]) is not None
     last = section.line + len(body)
     gap = [""] if last and not in_list and (body or _airy(texts)) else []
     return note.insert(last + 1, [*gap, *items])
 
 
 def _airy(texts: Sequence[str]) -> bool:
-    """Whether the note has a blank line below most of its headings."""
+    """Tell whether the note has a blank line below most of its headings."""
     below = [not texts[part.line].strip() for part in sections(texts) if part.line and part.line < len(texts)]
     return sum(below) * 2 > len(below)
 
 
 def _new_section(note: Lines, title: str, items: list[str]) -> Lines:
+    """Return a note with `items` below a new heading at its end, of the level that its parts have."""
     texts = note.texts()
-    level = max(2, min((s.level for s in sections(texts) if s.level > 1), default=2))
+    level = min((section.level for section in sections(texts) if section.level > 1), default=2)
     gap = [""] if texts and texts[-1].strip() else []
     return note.insert(len(texts) + 1, [*gap, f"{'#' * level} {title}", *([""] if _airy(texts) else []), *items])

@@ -53,6 +53,7 @@ class Recorder:
         """What the last complete look was of; None where it left something to see."""
         self._trouble = ""
         self._untold = deque[Edit]()
+        """Recorded edits that took lines away, of which nobody was told yet."""
         self._telling, self._teller = threading.Lock(), threading.Thread()
 
     def see(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
@@ -95,6 +96,7 @@ class Recorder:
                     return
                 name_authors(self._journal, self._roots, time.time())
                 texts = {head.blob for head in self._journal.heads().values()}
+                # Oldest first, now with their authors.
                 named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
                 missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
                 if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
@@ -165,6 +167,7 @@ class Recorder:
         self._waiting |= {*left, *(sight.path for sight in batch)}
 
     def _fail(self, error: EditRefused) -> None:
+        """Tell once why nothing is recorded; a journal that is only busy is waited for."""
         if not isinstance(error, Busy) and error.message != self._trouble:
             self._trouble = error.message
             self._tell(f"What becomes of the notes is not recorded now. {error.message} {error.next_step}")

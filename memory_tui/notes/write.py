@@ -178,12 +178,12 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     With `make` missing folders below the root are made. Raises PathRefused, ReadOnly, EditFailed.
     """
     root, absolute, stored = destination(roots, path)
-    place, name = os.path.split(absolute)
+    folder, name = os.path.split(absolute)
     try:
         if make and os.path.isdir(root):
-            durable.make_folder(Path(place), 0o777)
-        at = descend(root, place, _FOLDER) if _RELATIVE else None
-        os.stat(place)  # noqa: PTH116
+            durable.make_folder(Path(folder), 0o777)
+        descriptor = descend(root, folder, _FOLDER) if _RELATIVE else None
+        os.stat(folder)  # noqa: PTH116
     except FileNotFoundError:
         yield None, name
         return
@@ -195,10 +195,10 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
             raise EditFailed(what, "Check the disk and the space on it.") from None
         raise PathRefused(what, "Only folders that are reached without symbolic links are used.") from None
     try:
-        yield Folder(place, at), name
+        yield Folder(folder, descriptor), name
     finally:
-        if at is not None:
-            os.close(at)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def current(roots: Roots, path: str) -> bytes | None:
@@ -220,8 +220,8 @@ def _refuse_unwritable(roots: Roots, path: str) -> None:
         status = folder.status(name) if folder is not None else None
         if folder is None or status is None:
             return
-        place = os.path.join(folder.absolute, name)
-        if not status.st_mode & 0o222 or not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
+        absolute = os.path.join(folder.absolute, name)
+        if not status.st_mode & 0o222 or not os.access(absolute, os.W_OK, effective_ids=_EFFECTIVE):
             what = f"{path} is read-only for you (mode {stat.S_IMODE(status.st_mode):o})."
             raise ReadOnly(what, "Allow it to be written, or check its owner and file system.")
 
@@ -237,18 +237,19 @@ def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tu
     by_path = {file.path: file for file in files}
     for old, new in moves(files).items() if merging else ():
         source, target = by_path[old], by_path[new]
-        other = current(roots, old)
-        taken = merge(source.before, target.after, other).merged if other is not None else None
-        if taken is not None:
-            by_path[old], by_path[new] = replace(source, before=other), replace(target, after=taken)
-    upon = [_now(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
-    changed = tuple(file for file in upon if file.before != file.after)
+        theirs = current(roots, old)
+        merged = merge(source.before, target.after, theirs).merged if theirs is not None else None
+        if merged is not None:
+            by_path[old], by_path[new] = replace(source, before=theirs), replace(target, after=merged)
+    rebased = [_now(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
+    changed = tuple(file for file in rebased if file.before != file.after)
     for file in changed:
         _refuse_unwritable(roots, file.path)
     return changed
 
 
 def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:
+    """Return `change` against `other`, what the note holds now. Raises SameLinesChanged."""
     if change.before is None and change.after is not None and other is not None:
         # Two have begun the same note: what both began with is what both started from.
         change = replace(change, before=common_head(change.after, other))
@@ -261,7 +262,7 @@ def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChang
 
 
 def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> FileChange:
-    """Return `change` upon a note that holds `theirs`. Raises SameLinesChanged.
+    """Return `change` merged into a note that holds `other`. Raises SameLinesChanged.
 
     What is written `late` is older than what others add, and goes in front of it; so does what somebody added while
     another one seems to be in the middle of a line at the end.
@@ -269,12 +270,12 @@ def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> Fil
     base, mine = change.before, change.after
     if other == base:
         return change
-    texts = [text for text in (base, mine, other) if text is not None]
-    if late and len(texts) == 3 and texts[1].startswith(texts[0]) and texts[2].startswith(texts[0]):
+    added = other[len(base) :] if base is not None and other is not None and other.startswith(base) else None
+    if late and added is not None and base is not None and mine is not None and mine.startswith(base):
         # One program added to the old file and then to the new one: it may be parts of one line.
-        return replace(change, before=other, after=texts[1] + texts[2][len(texts[0]) :])
-    half = bool(other) and not (other or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
-    both = merge(base, mine, other, mine_first=late or half)
+        return replace(change, before=other, after=mine + added)
+    is_half_line = bool(other) and not (other or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
+    both = merge(base, mine, other, mine_first=late or is_half_line)
     # A note that both agree to remove is merged, and None like one that cannot be.
     if both.merged is None and (mine is not None or other is not None):
         raise SameLinesChanged(ThreeWay(change.path, base, mine, other, both))

@@ -170,8 +170,7 @@ Span = tuple[int, int, str, Label | None]
 
 def prefix_of(value: str) -> str:
     """Return the letters before the first `_` or `-` of a value, with that sign; empty where there are none."""
-    match = re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)
-    return match[0] if match else ""
+    return match[0] if (match := re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)) else ""
 
 
 _WINDOW, _OVERLAP = 600, 200
@@ -368,14 +367,15 @@ def _is_random(value: str) -> bool:
 def _is_bare_password(value: str, least_classes: int = 3) -> bool:
     """Tell whether `value`, which merely follows a label, can be nothing but a password.
 
-    It has a digit and the classes of signs; where three are enough, other marks of a password tell, too.
+    It has a digit and so many classes of signs; where three are enough, other marks of a password tell, too.
     """
     if len(value) < 6 or max(value) > "\u04ff" or placeholder(value) or not any(map(str.isalpha, value)):
         return False
     classes = _classes(value)
     digits = sum(sign.isdigit() for sign in value)
-    if least_classes > 3 or (digits > 0 and classes >= 3):
-        return digits > 0 and classes >= least_classes
+    has_both = digits > 0 and classes >= least_classes
+    if has_both or least_classes > 3:
+        return has_both
     has_odd_sign = classes >= 3 and re.search(r"[^\w\s./':,-]", value) is not None
     return has_odd_sign or (digits > 1 and len(value) >= 8) or _is_random(value)
 
