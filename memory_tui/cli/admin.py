@@ -44,16 +44,17 @@ _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0
 
 
 def _add(args: argparse.Namespace) -> int:
-    """Set up the provider that `args` describes. Returns the exit code."""
-    choices, chosen = plan.choose(engine_options(args)), _chosen(args)
+    """Set up the provider that `args` describes, after one test call and a yes; return the exit code."""
+    chosen = _chosen(args)
     with waiting(f"Asking {chosen.address or chosen.row.name}"):
-        patch, trial = setup = sending.prepare(choices, chosen)
+        patch, trial = setup = sending.prepare(plan.choose(engine_options(args)), chosen)
     lines = [setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])]
     may = agreed(args, lines, f"Write to {patch.target}?" if patch.files else "")
     require_written(may or not patch.files)
     backups = [file.backup for file in patch.write()] if may else []
     data = {"target": str(patch.target), "diff": patch.diff(), "written": may, "backups": backups, "test": trial}
-    return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * may)
+    written = "Written. To undo it: memory-tui config --undo. To use it: memory-tui index."
+    return show(args, data, [written] if may else [])
 
 
 def _chosen(args: argparse.Namespace) -> sending.ProviderChoice:
@@ -71,12 +72,8 @@ def _chosen(args: argparse.Namespace) -> sending.ProviderChoice:
     return sending.choice(row.name, address, variable, row.model if args.model is None else args.model)
 
 
-_MAY = {
-    "qmd": "may be run",
-    "ltm": "may be written",
-    "secrets": "may be sent: nothing leaves this machine there",
-    "sqlite-vec": "is not run any more",
-}
+_MAY = {"qmd": "may be run", "ltm": "may be written", "sqlite-vec": "is not run any more"}
+_MAY["secrets"] = "may be sent: nothing leaves this machine there"
 """What was approved, where it is not that a provider gets the notes."""
 
 
@@ -89,11 +86,12 @@ def provider(args: argparse.Namespace) -> int:
         if args.fetch:
             return _fetch(chain, args)
         name = "" if args.revoke == "all" else args.revoke
-        revoked = providers.revoke(name, sync=False) if name is not None else ()
+        revoked = providers.revoke(name, sync=False) if args.revoke is not None else ()
         approved = _approved(providers, args)
         with waiting("Asking the provider"):
             test = chain.try_out(args.test) if args.test is not None else None
-        who, links, approvals = providers.who(), providers.chain.members(), providers.approvals.every()
+        who = providers.who()
+        links, approvals = providers.chain.members(), providers.approvals.every()
         data = {"requested": engine.plan.provider, "origin": engine.plan.provider_origin, "links": plain(links)}
         data |= {"who": who.as_dict(), "fallback": who.instead, "approvals": plain(approvals)}
         data |= {"approved": plain(approved), "revoked": plain(revoked), "test": test}
@@ -132,7 +130,8 @@ def _link(link: MemberState) -> Iterator[str]:
 def _approved(providers: sending.Providers, args: argparse.Namespace) -> Approval | None:
     """Return what a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
     if args.stays_here is not None:
-        member, how = providers.here(args.stays_here), "provider --stays-here"
+        member = providers.here(args.stays_here)
+        how = "provider --stays-here"
         does = f"{member.name} at {member.host} gets text that looks like a secret: nothing leaves this machine there."
         require_yes(does, f"memory-tui {how} {member.name} --yes", args)
         return providers.says_secrets_stay(member.name, how)
@@ -274,11 +273,12 @@ def _synced(engine: Engine, *, reason: str = "cli", force: bool = False, accept_
 
 def _done(outcome: SyncReport) -> str:
     """Return what an index run did, as a sentence."""
-    done = [f"{plural(outcome.indexed, 'file')} indexed"]
-    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
-    done += [f"{plural(outcome.embedded, 'text')} embedded"]
-    done += [f"{plural(outcome.shared, 'vector')} reused from another ranking's index"] if outcome.shared else []
-    return f"{', '.join(done)} in {outcome.seconds:.1f} s."
+    counts = [f"{plural(outcome.indexed, 'file')} indexed"]
+    counts += [f"{outcome.removed} removed"] if outcome.removed else []
+    counts += [f"{len(outcome.failed)} failed"] if outcome.failed else []
+    counts += [f"{plural(outcome.embedded, 'text')} embedded"]
+    counts += [f"{plural(outcome.shared, 'vector')} reused from another ranking's index"] if outcome.shared else []
+    return f"{', '.join(counts)} in {outcome.seconds:.1f} s."
 
 
 def status(args: argparse.Namespace) -> int:
@@ -288,11 +288,13 @@ def status(args: argparse.Namespace) -> int:
         now = engine.status(deep=args.sync or args.deep)
         others = beside(engine.plan.roots)
         shared = _shared(engine)
-    verb, them = ("is", "it") if others == 1 else ("are", "them")
-    aside = f"{plural(others, 'Markdown file')} of this folder {verb} no memory: --whole yes reads {them}."
-    sentences = [*([aside] if others else []), *([shared["sentence"]] if shared else [])]
-    more = {"beside": others} | ({"shared": shared} if shared else {})
-    show(args, plain(now) | more, [*status_lines(now), *sentences])
+    data = plain(now) | {"beside": others} | ({"shared": shared} if shared else {})
+    lines = [*status_lines(now)]
+    if others:
+        verb, pronoun = ("is", "it") if others == 1 else ("are", "them")
+        lines.append(f"{plural(others, 'Markdown file')} of this folder {verb} no memory: --whole yes reads {pronoun}.")
+    lines += [shared["sentence"]] if shared else []
+    show(args, data, lines)
     if outcome and outcome.error:
         say(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0
@@ -308,8 +310,9 @@ def _shared(engine: Engine) -> dict[str, Any]:
 
 def status_lines(value: Status) -> Iterator[str]:
     """Yield the state, a label and its words a line, then every note that is not indexed as it is."""
-    fresh, who, cache = value.freshness, value.writer or value.keeper, value.cache
-    vectors = _part(value.vector, value.vector.load_error)
+    fresh, cache = value.freshness, value.cache
+    process = value.writer or value.keeper
+    vectors = _search_state(value.vector, value.vector.load_error)
     if value.embedded and not value.who.answers:
         vectors = f"not compared now, {value.vector.engine}"
     maker = f"{value.provider} {value.model}".rstrip()
@@ -317,8 +320,8 @@ def status_lines(value: Status) -> Iterator[str]:
         words_alone = value.files or value.requested_provider == "none"
         maker = "no provider, words alone" if words_alone else "no provider yet, nothing is indexed"
     keeper = "nobody now; memory-tui index, or the open app, brings it up to date"
-    if who is not None:
-        keeper = f"process {who.pid}{', this one' if who.here else ''}{', writing now' if value.writer else ''}"
+    if process is not None:
+        keeper = f"process {process.pid}{', this one' if process.here else ''}{', writing now' if value.writer else ''}"
     of_agents = f", of {', '.join(value.agents)}" if len(value.agents) > 1 else ""
     groups = (
         ("pending", [(item.path, item.detail) for item in fresh.pending]),
@@ -341,7 +344,7 @@ def status_lines(value: Status) -> Iterator[str]:
         "Freshness": ", ".join([f"{fresh.fresh} fresh", *counts]),
         "Store": f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)",
         "Vector": vectors,
-        "Text": _part(value.fts, value.fts.error),
+        "Text": _search_state(value.fts, value.fts.error),
         "Cache": f"{plural(cache.entries, 'vector')}, {cache.bytes / 1e6:.1f} MB, {plural(cache.hits, 'hit')}",
         "Configuration": value.config_path or "none",
         "Kept by": keeper,
@@ -352,19 +355,20 @@ def status_lines(value: Status) -> Iterator[str]:
     yield from (f"  {root.state}: {root.path}  {one_line(root.detail)}" for root in away)
     for state, items in groups:
         yield from (f"  {state}: {path}  {one_line(detail)}" for path, detail in items)
-    unapproved = [link for link in value.links if not link.approved and value.requested_provider == "auto"]
-    for link in unapproved[:1]:
-        does = f"{link.name} at {link.host} needs your approval before it can embed notes"
-        yield f"{does}; memory-tui index --dry-run shows what it would get."
+    unapproved = [link for link in value.links if not link.approved]
+    if unapproved and value.requested_provider == "auto":
+        need = f"{unapproved[0].name} at {unapproved[0].host} needs your approval before it can embed notes"
+        yield f"{need}; memory-tui index --dry-run shows what it would get."
     for state, chunks in (("not sent", value.withheld), ("no vector", value.refused)):
         for chunk in chunks:
             yield f"  {state}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
     yield from (f"Notice: {one_line(notice.sentence)}" for notice in value.notices)
 
 
-def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
-    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
-    return " ".join(filter(None, (words, part.engine, error)))
+def _search_state(side: VectorSearch | WordSearch, error: str | None) -> str:
+    """Return in words whether a side of the search works, by which engine, and why not."""
+    state = "unavailable" if side.enabled else "off"
+    return " ".join(filter(None, ("ready" if side.available else state, side.engine, error)))
 
 
 _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", "no answer": "????"}
@@ -417,8 +421,8 @@ def demo(args: argparse.Namespace) -> int:
             # Where the state folder cannot be written, no agent has asked.
             sample.keep_recalls(workspace, today)
         # Nothing of the person's own OpenClaw is read.
-        for name in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
-            del os.environ[name]
+        for variable in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
+            del os.environ[variable]
         os.environ["OPENCLAW_STATE_DIR"] = str(folder / "openclaw")
         sample.keep_queries(workspace, config, today)
         args.workspace = str(workspace)

@@ -39,14 +39,15 @@ def connect(args: argparse.Namespace) -> int:
     row, scope = _host_and_scope(args)
     log = _log_agreed(args, row.title)
     chosen = wiring.Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
-    files, absent = _planned(args, row, chosen)
-    start, loss = row.start(chosen), row.loss()
+    files, lines = _planned(args, row, chosen)
+    start = row.start(chosen)
+    loss = row.loss()
     changed = sum(file.now != file.then for file in files)
     report: dict[str, Any] = {"host": row.name, "scope": scope, "command": list(start.words), "profile": chosen.profile}
     report |= {"log": log, "files": [*map(_file, files)], "written": False, "loss": loss}
-    absent += [wiring.SAMPLE_GOES] if any(wiring.SAMPLE in word for word in start.words) else []
-    lines = [*absent, *(connection.difference(files) if changed else [f"{row.title} has these entries already."])]
-    lines += [*connection.effects(row, files), *filter(None, [loss])]
+    lines += [wiring.SAMPLE_GOES] if any(wiring.SAMPLE in word for word in start.words) else []
+    lines += connection.difference(files) if changed else [f"{row.title} has these entries already."]
+    lines += [*connection.effects(row, files), *([loss] if loss else [])]
     may = agreed(args, lines, f"Write {plural(changed, 'file')} of {row.title}?" if changed else "")
     if args.dry_run:
         return show(args, report, [_DRY])
@@ -54,21 +55,22 @@ def connect(args: argparse.Namespace) -> int:
     try:
         answer = _proof(start)
     except NoAnswer as error:
-        refused = f"Nothing was written: the server that {row.title} would start gives no answer. {error.message}"
-        raise NoAnswer(refused, error.next_step) from error
+        message = f"Nothing was written: the server that {row.title} would start gives no answer. {error.message}"
+        raise NoAnswer(message, error.next_step) from error
     link = connection.connect(row, chosen, files)
     report |= {"written": bool(changed), "proof": to_builtins(answer)}
-    way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
-    return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
+    way_back = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
+    return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way_back])
 
 
 def _file(file: PlannedFile) -> dict[str, Any]:
+    """Return what is to change in a file as JSON-ready data."""
     changes = [".".join(change.keys) for change in file.changes]
     return {"path": str(file.path), "changes": changes, "difference": list(connection.difference([file]))}
 
 
 def _planned(args: argparse.Namespace, row: Host, chosen: wiring.Wiring) -> tuple[Sequence[PlannedFile], list[str]]:
-    """Return the files, and what comes before them: of a host that is not here they can be looked at alone."""
+    """Return the files, and lines to be shown before them: of a host that is not here they can be looked at alone."""
     try:
         return connection.planned(row, chosen), []
     except ConfigError:
@@ -98,9 +100,9 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     args.profile = args.profile or OWN_PROFILE
     if row.name == "openclaw":
         return openclaw.arguments(args.profile)
-    memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
-    if memory is not None and memory.is_dir():
-        args.workspace = str(memory)
+    if row.name == "claude-code" and not names_a_memory(args):
+        memory = claude_code.workspace(Path.cwd())
+        args.workspace = str(memory) if memory.is_dir() else None
     # A memory that is not there is refused before anything is shown or written.
     plan.plan(engine_options(args))
     return tuple(passed_on(args))
@@ -108,10 +110,11 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
 
 def _log_agreed(args: argparse.Namespace, title: str) -> bool:
     """Return whether what the agent asks is written down: as the command line says, else as a person answers."""
+    is_wanted = bool(args.log_recalls)
     # The switch is the server's; the hooks, which get the other arguments too, do not know it.
-    chosen, args.log_recalls = args.log_recalls, False
-    if chosen or args.yes or args.json or args.dry_run:
-        return bool(chosen)
+    args.log_recalls = False
+    if is_wanted or args.yes or args.json or args.dry_run:
+        return is_wanted
     return confirmed(f"Write down on this machine what {title} asks and gets, to see why it did not remember?", args)
 
 
@@ -127,8 +130,8 @@ def _status(args: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     for name in [args.host] if args.host else list(HOSTS):
         host = registry.host(name)
-        mine = [_state(host, link) for link in links if link.host == name]
-        rows += mine or [{"host": name, "title": host.title, "connected": False}]
+        connected = [_state(host, link) for link in links if link.host == name]
+        rows += connected or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)
     return show(args, {"hosts": rows}, [line for row in rows for line in _lines(row)], int(failed))
 
@@ -143,15 +146,16 @@ def _state(host: Host, link: HostConnection) -> dict[str, Any]:
     if lost := connection.wired(link):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
-        newest = connected_agents.newest(host, connected_agents.workspace_of(link))
+        query, failure = connected_agents.newest(host, connected_agents.workspace_of(link))
         row["outdated"] = openclaw.outdated_plugin(openclaw.installed_folder()) if link.host == "openclaw" else []
-        row["lastQuery"], row["lastError"] = map(_logged, newest)
+        row |= {"lastQuery": _logged(query), "lastError": _logged(failure)}
         return {**row, "proof": to_builtins(_proof(link.start))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 
 
 def _logged(entry: recall_log.RecallEntry | None) -> dict[str, object] | None:
+    """Return what the status tells of a recall, JSON-ready; None where there is none."""
     if entry is None:
         return None
     figures = {"query": entry.query, "at": entry.at, "ms": round(entry.ms, 1), "hits": len(entry.hits)}
@@ -165,15 +169,16 @@ def _lines(row: dict[str, Any]) -> list[str]:
     where = f"{row['title']} ({row['project']})" if "project" in row else row["title"]
     if "error" in row:
         return [f"{where}: {row['error']}"]
-    answer, latest, failed, outdated = row["proof"], row["lastQuery"], row["lastError"], ", ".join(row["outdated"])
-    return [
-        f"{where}: connected, profile {answer['profile'] or row['profile']}, tools in "
-        f"{answer['toolsMs']:.0f} ms, {plural(answer['hits'], 'hit')} in {answer['answerMs']:.0f} ms "
-        f"for {answer['question']!r}.",
-        *([f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw."] if outdated else []),
-        *([f"  Last query at {recall_log.moment(latest['at'])}: {latest['query']}"] if latest else []),
-        *([f"  Last error at {recall_log.moment(failed['at'])}: {failed['outcome']}"] if failed else []),
-    ]
+    proof = row["proof"]
+    speed = f"tools in {proof['toolsMs']:.0f} ms, {plural(proof['hits'], 'hit')} in {proof['answerMs']:.0f} ms"
+    lines = [f"{where}: connected, profile {proof['profile'] or row['profile']}, {speed} for {proof['question']!r}."]
+    if outdated := ", ".join(row["outdated"]):
+        lines.append(f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw.")
+    if query := row["lastQuery"]:
+        lines.append(f"  Last query at {recall_log.moment(query['at'])}: {query['query']}")
+    if failure := row["lastError"]:
+        lines.append(f"  Last error at {recall_log.moment(failure['at'])}: {failure['outcome']}")
+    return lines
 
 
 def disconnect(args: argparse.Namespace) -> int:
@@ -281,12 +286,14 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
 
 
 def _why(args: argparse.Namespace, engine: Engine, again: rerun.Rerun) -> int:
-    answer = engine.search.why(again.evidence, *named_lines(args.why)[:2], again.settings)
-    place, said = rerun.delivered(again.entry, answer.place.path, answer.place.line)
+    """Tell why a note, or a line of it, is or is not recalled now, and whether the agent got it then."""
+    path, line, _ = named_lines(args.why)
+    answer = engine.search.why(again.evidence, path, line, again.settings)
+    place, sentence = rerun.delivered(again.entry, answer.place.path, answer.place.line)
     changes = None if answer.recalled else remedies(answer, engine.plan.with_profile, engine.search.gather)
-    log = {"delivered": place, "sentence": said, "since": list(again.since)}
+    log = {"delivered": place, "sentence": sentence, "since": list(again.since)}
     data = {**trace_json.why(answer, changes), "log": log}
-    lines = [said, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
+    lines = [sentence, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     return show(args, data, [*lines, *hit_text.answer(answer, changes)])
 
 

@@ -461,13 +461,8 @@ def outcome_lines(value: measures.Outcome) -> Iterator[str]:
 
 def outcome_data(value: measures.Outcome) -> dict[str, Any]:
     """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
-    better = value if isinstance(value, measures.Better) else None
-    return {
-        "evidence": better is not None,
-        "reason": getattr(value, "reason", ""),
-        "changes": dict(value.changes),
-        "heldOut": trace_json.plain(value.held_out),
-        "before": dict(better.before) if better else None,
-        "after": dict(better.after) if better else None,
-        "sentence": verdict(value),
-    }
+    data: dict[str, Any] = {"evidence": False, "reason": "", "changes": dict(value.changes)}
+    data |= {"heldOut": trace_json.plain(value.held_out), "before": None, "after": None, "sentence": verdict(value)}
+    if isinstance(value, measures.Better):
+        return data | {"evidence": True, "before": dict(value.before), "after": dict(value.after)}
+    return data | {"reason": value.reason}

@@ -27,17 +27,15 @@ if TYPE_CHECKING:
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
-_CHANGES = {
-    "--profile": "profile",
-    "--max-results": "query.maxResults",
-    "--max-characters": "query.maxCharacters",
-    "--min-score": "query.minScore",
-}
+_CHANGES = {"--profile": "profile", "--max-results": "query.maxResults"}
+_CHANGES |= {"--max-characters": "query.maxCharacters", "--min-score": "query.minScore"}
 """Options that set one setting."""
-_ALIKE = ("config", "index", "provider", "read_only", "agent", "backend", "qmd_home", "memories")
+_SAME_NAMED = ("config", "index", "provider", "read_only", "agent", "backend", "qmd_home", "memories")
 """Options of the engine that are called as on the command line."""
 _PASSED_ON = ("citations", "session_key", "max_chars")
+"""Options with a value that are passed on to a server, beside those that name the memory."""
 _SWITCHES = ("read_only", "log_recalls", "allow_write")
+"""Options without a value that are passed on, too."""
 
 
 # --- consent -------------------------------------------------------------------------------------------------------
@@ -86,19 +84,21 @@ def engine_options(args: argparse.Namespace) -> plans.Options:
         if not equals:
             raise SettingError(f"--set takes KEY=VALUE, not {item!r}.", "For instance --set query.minScore=0.2.")
         changes.append((key, setting))
-    chosen = {option: getattr(args, option[2:].replace("-", "_"), None) for option in _CHANGES}
-    changes += [by_option(name, _CHANGES[name], value) for name, value in chosen.items() if value is not None]
+    for option, setting_key in _CHANGES.items():
+        value = getattr(args, option.removeprefix("--").replace("-", "_"), None)
+        changes += [by_option(option, setting_key, value)] if value is not None else []
     path: str | None = args.path if args.command in ("open", "serve") else None
     if path is not None and args.workspace is not None:
         raise SettingError("Both a path and --workspace were given.", "Give one of them.")
     workspace, extra = _with_hosts(args, path or args.workspace)
-    alike = {name: getattr(args, name) for name in _ALIKE}
-    own = Path(workspace or "").expanduser().absolute().parent / "config.json"
-    if own.parent.name.startswith(wiring.SAMPLE) and own.is_file() and not args.config:
+    same_named = {name: getattr(args, name) for name in _SAME_NAMED}
+    folder = Path(workspace or "").expanduser().absolute().parent
+    if folder.name.startswith(wiring.SAMPLE) and (folder / "config.json").is_file() and not args.config:
         # A demo, or what a killed one has left: with its configuration come its saved questions.
-        alike |= {"config": str(own), "index": args.index or str(own.with_name("index.sqlite")), "sample": True}
+        index = args.index or str(folder / "index.sqlite")
+        same_named |= {"config": str(folder / "config.json"), "index": index, "sample": True}
     return plans.Options(
-        **alike,
+        **same_named,
         workspace=workspace,
         extra=extra,
         now=moment(args),
@@ -116,10 +116,10 @@ def names_a_memory(args: argparse.Namespace) -> bool:
 
 def passed_on(args: argparse.Namespace) -> list[str]:
     """Return the options as words for another command line, with whole paths; the workspace is named in any case."""
-    chosen = engine_options(args)
+    options = engine_options(args)
     if not names_a_memory(args):
-        chosen = replace(chosen, workspace=str(plans.plan(chosen).workspace))
-    words = wiring.words_of(chosen)
+        options = replace(options, workspace=str(plans.plan(options).workspace))
+    words = wiring.words_of(options)
     for name in _PASSED_ON:
         if setting := getattr(args, name, None):
             words += [f"--{name.replace('_', '-')}", str(setting)]
@@ -145,10 +145,11 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
     return workspace, tuple(extra)
 
 
-def _require_memory(title: str, what: str, memory: Path) -> None:
+def _require_memory(title: str, subject: str, memory: Path) -> None:
+    """Raise SettingError where `memory`, which the program called `title` keeps of a `subject`, is not there."""
     if not memory.is_dir():
         option = f"--{title.lower().replace(' ', '-')}"
-        raise SettingError(f"{title} does not remember {what} yet: there is no {memory}.", f"Leave {option} out.")
+        raise SettingError(f"{title} does not remember {subject} yet: there is no {memory}.", f"Leave {option} out.")
 
 
 def moment(args: argparse.Namespace) -> float | None:
@@ -174,7 +175,7 @@ def user_time(choices: plans.Plan, args: argparse.Namespace) -> dt.datetime:
 
 
 def planned(args: argparse.Namespace) -> plans.Plan:
-    """Return what the command works with; warn where `--extra` names nothing and where `--set` has no effect.
+    """Return the plan of the command; warn where `--extra` names nothing and where `--set` has no effect.
 
     Raises MemoryTuiError.
     """
@@ -182,21 +183,21 @@ def planned(args: argparse.Namespace) -> plans.Plan:
     if args.whole:
         plans.answer_whole(plan, agreed=args.whole == "yes")
         plan = plans.plan(engine_options(args))
-    elif notes := plans.unasked(plan):
-        plan = _with_vault(args, plan, notes)
+    elif note_count := plans.unasked(plan):
+        plan = _with_vault(args, plan, note_count)
     if plan.chosen and args.command not in _NOTIFYING:
         for ignored in without_effect(plan.chosen, plan.settings):
             say(ignored.sentence)
-    for named in args.extra:
-        place = plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
-        if not place.exists():
-            say(f"--extra {named}: there is nothing at {place}.")
+    for extra in args.extra:
+        path = plan.roots.workspace / os.path.expanduser(extra)  # noqa: PTH111 - an unknown user is no error
+        if not path.exists():
+            say(f"--extra {extra}: there is nothing at {path}.")
     return plan
 
 
-def _with_vault(args: argparse.Namespace, plan: plans.Plan, notes: int) -> plans.Plan:
-    """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed."""
-    fact = f"{plan.roots.workspace} has no MEMORY.md and no memory/, but {plural(notes, 'note')}"
+def _with_vault(args: argparse.Namespace, plan: plans.Plan, note_count: int) -> plans.Plan:
+    """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed; return the plan then."""
+    fact = f"{plan.roots.workspace} has no MEMORY.md and no memory/, but {plural(note_count, 'note')}"
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         say(f"{fact}, and none is indexed. memory-tui index --whole yes indexes them.")
         return plan
@@ -221,14 +222,14 @@ def curator(plan: plans.Plan) -> Curator:
 
 
 def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
-    """Return the curator, `settled`."""
+    """Return the curator of the workspace that `args` name, after unfinished changes were `settled`."""
     return settled(curator(plans.plan(engine_options(args))), args, looks=looks)
 
 
 def settled(notes: Curator, args: argparse.Namespace, *, looks: bool) -> Curator:
     """Return the curator, after what an earlier process left half done is finished or taken back.
 
-    Who only `looks` is shown what is there also where that cannot be.
+    Raises EditRefused where that cannot be, unless the command only `looks` at notes.
     """
     try:
         entries = notes.recover()

@@ -70,15 +70,16 @@ def _budget(args: argparse.Namespace) -> int:
     """Tell how much of MEMORY.md its hosts read, and where they cut."""
     notes = curator_of(args, looks=True)
     name, hosts = notes.plan.memory(), notes.plan.budget()
-    data = {"path": name, "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts]}
+    data = {"path": name, "hosts": [{**to_builtins(share), "sentence": share.sentence} for share in hosts]}
     lines = [f"{name}: {hosts[0].lines:,} lines, about {hosts[0].tokens:,} tokens"]
-    lines += [f"{each.sentence} The limit is of {each.host.origin}." for each in hosts]
+    lines += [f"{share.sentence} The limit is of {share.host.origin}." for share in hosts]
     return show(args, data, lines)
 
 
 # --- hook ----------------------------------------------------------------------------------------------------------
 
 _MESSAGES = "hooks.internal.entries.session-memory.messages"
+"""The key of the configuration that says how many messages a session note holds."""
 
 
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:
@@ -127,14 +128,15 @@ def _answer(args: argparse.Namespace, call: claude_code.HookCall) -> dict[str, o
         logs = prompts.quoted([note for note in _opening(chosen, args, private=True) if note.day is not None])
         return claude_code.context(logs) if logs else {}
     if call.name == "PreCompact":
-        file = prompts.daily(user_time(chosen, args).date())
-        written = (chosen.roots.workspace / file).exists()
-        return (claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary)(file, written)
+        log = prompts.daily(user_time(chosen, args).date())
+        remind = claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary
+        return remind(log, (chosen.roots.workspace / log).exists())
     if call.transcript is None:
         return {}
     if chosen.options.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    if content := session_note.conversation(session_note.messages(call.transcript, chosen.config.whole(_MESSAGES))):
+    messages = session_note.messages(call.transcript, chosen.config.whole(_MESSAGES))
+    if content := session_note.conversation(messages):
         ended = session_note.EndedSession(user_time(chosen, args), call.session, call.why)
         session_note.save(chosen.roots.workspace, ended, content, functools.partial(write_note, curator(chosen)))
     return {}

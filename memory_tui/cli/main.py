@@ -135,9 +135,8 @@ def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
         from memory_tui.cli.output import print_json
 
         print_json({"error": error.as_dict()})
-    sys.stderr.write(f"memory-tui: {one_line(error.message)}\n")
-    if error.next_step:
-        sys.stderr.write(f"  {one_line(error.next_step)}\n")
+    next_step = f"  {one_line(error.next_step)}\n" if error.next_step else ""
+    sys.stderr.write(f"memory-tui: {one_line(error.message)}\n{next_step}")
     return error.exit_status
 
 

@@ -307,17 +307,16 @@ def since(args: argparse.Namespace) -> int:
     refusal = SettingError(f"since takes a time, not {args.when!r}.", "For instance 2026-11-20T12:30, 2h, 3d.")
     time_asked = None if args.when is None else _time(args.when, refusal)
     with _recorded(args) as notes:
-        journal = notes.journal
         hint = ""
         if time_asked is None:
-            edits, since_when = journal.unviewed(), "you last looked"
+            edits, since_when = notes.journal.unviewed(), "you last looked"
             if not notes.read_only:
-                journal.view()
+                notes.journal.view()
                 hint = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
-            edits = tuple(edit for edit in journal.edits() if edit.at >= time_asked and edit.kind == OTHERS)
+            edits = tuple(edit for edit in notes.journal.edits() if edit.at >= time_asked and edit.kind == OTHERS)
             since_when = minute(time_asked)
-            start = journal.numbers().start
+            start = notes.journal.numbers().start
             hint = f"The record begins at {minute(start)}." if start and start > time_asked else ""
         entries = histories.by_others(edits, joined=not args.json)
         news = histories.news(edits)

@@ -50,7 +50,7 @@ def say(text: str) -> None:
 # --- progress ------------------------------------------------------------------------------------------------------
 
 QUIET, REDRAWN = 0.7, 0.1
-"""Seconds until the line of progress is drawn, for most work is done by then; and between two drawings."""
+"""Seconds until the line of progress is first drawn, for most work is done by then; and between two drawings."""
 PATIENCE, REPEATED = 5.0, 30.0
 """The same where standard error is a pipe, which gets a line each time."""
 
@@ -119,15 +119,19 @@ class Progress:
 
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Tell on standard error that `what` is under way, and for how long; what it yields hears done and total."""
-    ticker, over, began, words = Progress(), threading.Event(), time.monotonic(), [what]
+    """Tell on standard error that `what` is under way, and for how long; yield what is called with done and total."""
+    progress = Progress()
+    over = threading.Event()
+    start = time.monotonic()
+    state = what
 
     def update(done: int, total: int) -> None:
-        words[0] = f"{what}: {done:,} of {total:,}"
+        nonlocal state
+        state = f"{what}: {done:,} of {total:,}"
 
     def draw() -> None:
         while not over.wait(QUIET / 2):
-            ticker.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
+            progress.draw(f"{state}, {time.monotonic() - start:.0f} s; ctrl+c stops")
 
     thread = threading.Thread(target=draw, daemon=True, name="progress")
     thread.start()
@@ -136,4 +140,4 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         over.set()
         thread.join()
-        ticker.clear()
+        progress.clear()

@@ -233,12 +233,6 @@ def _revoke_memories(memories: lancedb.Memories, _args: argparse.Namespace) -> A
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 
-_MEMORIES: dict[str, Callable[[lancedb.Memories, argparse.Namespace], Answer]] = {
-    "list": _list,
-    "search": _search,
-    "store": _store,
-    "forget": _forget,
-    "undo": _undo,
-    "approve": _approve_memories,
-    "revoke": _revoke_memories,
-}
+_MEMORIES: dict[str, Callable[[lancedb.Memories, argparse.Namespace], Answer]]
+_MEMORIES = {"list": _list, "search": _search, "store": _store, "forget": _forget, "undo": _undo}
+_MEMORIES |= {"approve": _approve_memories, "revoke": _revoke_memories}

@@ -18,6 +18,9 @@ from memory_tui.shared import publish as publishing
 from memory_tui.shared.connection import Access, access, connect, joined, make_schema, schema_statements, unbound
 from memory_tui.shared.publish import MEMORY, NOTES, SESSIONS, Preview, Published
 
+_OPTIONS = {MEMORY: "--memory-md", SESSIONS: "--transcripts"}
+"""The option of `join` by which each kind of notes is published that is not without it."""
+
 
 def init(args: argparse.Namespace) -> int:
     """Make the schema of the shared index, or bring it up to date, after showing it."""
@@ -45,17 +48,20 @@ def join(args: argparse.Namespace) -> int:
         consent = publishing.consent(engine.plan, there)
         with engine.index.reader() as store, waiting("Looking for secrets"):
             preview = publishing.preview(store, consent.cleared)
-    kinds = [NOTES, *([MEMORY] if args.memory_md else []), *([SESSIONS] if args.transcripts else [])]
+    wanted = {NOTES: True, MEMORY: args.memory_md, SESSIONS: args.transcripts}
+    kinds = [kind for kind, is_wanted in wanted.items() if is_wanted]
     lines = list(_previewed(preview, [*kinds, *consent.kinds]))
     if not consent.kinds.issuperset(kinds):
         does = f"{there.where} gets as {there.name}, for whom you let read it: {' '.join(lines)}"
-        words = [f"--{word}" for word in ("memory-md", "transcripts") if getattr(args, word.replace("-", "_"))]
-        for word, logins in (("--let", args.let), ("--unlet", args.unlet)):
-            words += [f"{word} {shlex.quote(login)}" for login in logins]
-        require_yes(does, " ".join(["memory-tui shared join", *words, "--yes"]), args)
+        options = [option for kind, option in _OPTIONS.items() if kind in kinds]
+        options += [f"--let {shlex.quote(login)}" for login in args.let]
+        options += [f"--unlet {shlex.quote(login)}" for login in args.unlet]
+        require_yes(does, " ".join(["memory-tui shared join", *options, "--yes"]), args)
     publishing.join(engine.plan, there, kinds, "shared join --yes" if args.yes else "shared join")
-    for reader, reads in (*((name, True) for name in args.let), *((name, False) for name in args.unlet)):
-        publishing.allow(there, reader, reads=reads)
+    for login in args.let:
+        publishing.allow(there, login, reads=True)
+    for login in args.unlet:
+        publishing.allow(there, login, reads=False)
     with joined(there) as connection:
         if warning := unbound(connection, there):
             say(warning)
@@ -64,6 +70,7 @@ def join(args: argparse.Namespace) -> int:
 
 
 def _named(there: Access) -> Access:
+    """Return `there`, once it is sure that the workspace has a name in it. Raises SettingError."""
     if not there.name:
         raise SettingError("This workspace has no name in the shared index.", "Set shared.name to OWNER/NAME.")
     return there
@@ -72,10 +79,9 @@ def _named(there: Access) -> Access:
 def _previewed(preview: dict[str, Preview], kinds: list[str]) -> Iterator[str]:
     """Yield what of each kind leaves, and what stays."""
     titles = {NOTES: "notes", MEMORY: "MEMORY.md", SESSIONS: "transcripts"}
-    options = {MEMORY: "--memory-md", SESSIONS: "--transcripts"}
     for kind, sums in preview.items():
         if kind not in kinds:
-            yield f"{titles[kind]}: nothing without {options[kind]}."
+            yield f"{titles[kind]}: nothing without {_OPTIONS[kind]}."
         elif sums.files:
             kept = f", without {plural(sums.withheld, 'passage')} that may hold a secret" if sums.withheld else ""
             yield f"{titles[kind]}: {plural(sums.passages, 'passage')} of {plural(sums.files, 'file')}{kept}."
@@ -98,12 +104,13 @@ def publish(args: argparse.Namespace) -> int:
 
 
 def _published(report: Published, there: Access) -> Iterator[str]:
+    """Yield what was published, then what was not, and why."""
     done = f"{plural(report.files, 'note')} published, {report.removed:,} removed"
     yield f"{there.name}: {done}; generation {report.generation:,} of {there.where}."
     if report.withheld:
         yield f"Not published, as it may hold a secret: {plural(report.withheld, 'passage')}."
     for kind, count in report.left.items():
-        option = "--memory-md" if kind == MEMORY else "--transcripts"
+        option = _OPTIONS[MEMORY if kind == MEMORY else SESSIONS]
         yield f"Not published without your consent: {plural(count, 'file')}. memory-tui shared join {option}."
 
 

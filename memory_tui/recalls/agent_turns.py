@@ -102,26 +102,28 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     Raises IndexUnavailable where our log cannot be read.
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
-    connected = _connected(workspace)
+    connected_hosts = _connected(workspace)
     every, problems = transcripts.sessions(since)
-    noted = transcripts.noted(workspace, since, problems) if any(each.host == "openclaw" for each in every) else []
+    has_openclaw = "openclaw" in {session.host for session in every}
+    noted = transcripts.noted(workspace, since, problems) if has_openclaw else []
+    # The journal of OpenClaw's own memory, in the form of our log.
     journal = Log(tuple(RecallEntry(SEARCH, shortened(query), at) for query, at in noted), 0)
-    reply = []
+    sessions = []
     for session in every:
         turns = tuple(_turns(session, log, journal))
-        logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
-        if turns and (logged or session.host in connected or _is_of(session, workspace)):
-            reply.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
-    return sorted(reply, key=lambda session: -session.turns[-1].at), problems
+        is_logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
+        if turns and (is_logged or session.host in connected_hosts or _is_of(session, workspace)):
+            sessions.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
+    return sorted(sessions, key=lambda session: -session.turns[-1].at), problems
 
 
 def _connected(workspace: Path) -> set[str]:
     """Return the hosts that have this memory in every session."""
     hosts = set()
-    for made in connection.every():
+    for link in connection.every():
         try:
-            if made.scope == "user" and connected_agents.workspace_of(made).samefile(workspace):
-                hosts.add(made.host)
+            if link.scope == "user" and connected_agents.workspace_of(link).samefile(workspace):
+                hosts.add(link.host)
         except (MemoryTuiError, OSError):
             # The list of agents says what is wrong with it.
             continue
@@ -138,8 +140,9 @@ def _is_of(session: HostSession, workspace: Path) -> bool:
 
 
 def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
-    """Yield the turns of a session."""
+    """Yield the turns of a session: what a person said, with what follows until a person says something again."""
     said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
+    # An empty sentence at the end closes the last turn.
     for item in (*session.items, Said(0.0, "user", "")):
         if isinstance(item, ToolUse):
             uses += [item] if re.search(r"(?:^|_)memory_(?:search|get)\Z", item.name) else []
@@ -163,23 +166,25 @@ def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: st
     texts = [(recall_log.hit_of(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
     texts = [(hit, text) for hit, text in texts if hit.path]
     known = _runs(f"{said}\n{use.args.get('query')}")
-    runs = [_runs(text) - known for _, text in texts]
-    common = Counter(run for each in runs for run in each)
-    shared = [each & _runs(answer) for each in runs]
-    is_quoted = [any(common[run] == 1 for run in each) for each in shared]
+    passage_runs = [_runs(text) - known for _, text in texts]
+    passages_with = Counter(run for runs in passage_runs for run in runs)
+    repeated = [runs & _runs(answer) for runs in passage_runs]
+    is_quoted = [any(passages_with[run] == 1 for run in runs) for runs in repeated]
     quoted = tuple(citation(hit.path, *hit.lines) for (hit, _), marked in zip(texts, is_quoted, strict=True) if marked)
+    similar = 0 if quoted else sum(1 for runs in repeated if runs)
     entry = _entry(session, use, result, [hit for hit, _ in texts])
-    logged = [each for each in log.entries if _is_same(each, entry, use.end)]
+    logged = [recall for recall in log.entries if _is_same(recall, entry, use.end)]
     # Only OpenClaw's own agents are in its journal.
-    confirmed = session.host == "openclaw" and any(_is_same(each, entry, use.end) for each in journal.entries)
-    return TurnRecall(logged[-1] if logged else entry, quoted, 0 if quoted else sum(map(bool, shared)), confirmed)
+    confirmed = session.host == "openclaw" and any(_is_same(noted, entry, use.end) for noted in journal.entries)
+    return TurnRecall(logged[-1] if logged else entry, quoted, similar, confirmed)
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:
     """Return what a transcript tells of a recall in the form of the log, without the knobs, which it does not know."""
     is_search = use.name.endswith(SEARCH)
     query = str(use.args.get("query" if is_search else "path") or "")
-    level, mode = result.get("answerLevel"), result.get("mode")
+    level = result.get("answerLevel")
+    mode = result.get("mode")
     name = str(level.get("level") or "") if isinstance(level, dict) else ""
     lines = f"lines {hits[0].start_line} to {hits[0].end_line}" if hits else "nothing was read"
     outcome = "" if use.succeeded else shortened(use.text)
@@ -199,11 +204,13 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
 
 
 def _is_same(logged: RecallEntry, entry: RecallEntry, end: float) -> bool:
+    """Tell whether a recall of a log is the one that a transcript tells, where it ended at `end`."""
     is_near = end - entry.ms / 1000 - _NEAR <= logged.at <= end + _NEAR
     return is_near and logged.tool == entry.tool and (logged.query == entry.query or is_partial(logged.query))
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
+    """Return every _RUN words in a row of `text`."""
     words = re.findall(r"\w+", text.casefold())
     return {tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
 
@@ -215,9 +222,11 @@ def recall_words(recall: TurnRecall) -> str:
     """Say what one recall asked, how well it was answered, what became of it, and by which ranking."""
     entry = recall.entry
     profile = entry.settings.get("profile")
-    what = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}{' (confirmed)' * recall.confirmed}"
-    ranked = f"ranked by {profile}" if profile else "" if entry.tool == GET else "ranking not logged"
-    return one_line(", ".join(filter(None, (replied(entry), recall.use, what, ranked))))
+    confirmed = " (confirmed)" if recall.confirmed else ""
+    subject = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}{confirmed}"
+    unknown = "" if entry.tool == GET else "ranking not logged"
+    ranking = f"ranked by {profile}" if profile else unknown
+    return one_line(", ".join(filter(None, (replied(entry), recall.use, subject, ranking))))
 
 
 def by_note(sessions: Iterable[SessionTurns]) -> list[str]:
@@ -236,8 +245,9 @@ def listing(sessions: Sequence[SessionTurns], problems: Iterable[str]) -> Iterat
     for session in sessions:
         yield one_line(f"{session.title}  {session.sentence}")
         for turn in session.turns:
-            told = f"did not ask; {turn.knew} answers it" if turn.knew else "" if turn.recalls else "did not ask"
-            yield f"  {minute(turn.at)}  {one_line(turn.said, 60)}  {one_line(told)}".rstrip()
+            not_asked = f"did not ask; {turn.knew} answers it" if turn.knew else "did not ask"
+            remark = "" if turn.recalls else not_asked
+            yield f"  {minute(turn.at)}  {one_line(turn.said, 60)}  {one_line(remark)}".rstrip()
             yield from (f"    {recall_words(recall)}" for recall in turn.recalls)
     yield from by_note(sessions)
     yield from map(one_line, problems)

@@ -58,13 +58,12 @@ def rows(plan: plans.Plan) -> tuple[AgentProgram, ...]:
 def wiring_of(plan: plans.Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
     """Return what `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
-    profile = changes["profile"]
     if row.name == "openclaw":
-        arguments = openclaw.arguments(profile)
+        arguments = openclaw.arguments(changes["profile"])
     else:
         options = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
         arguments = tuple(wiring.words_of(options))
-    return wiring.Wiring(scope, project, wiring.command(), arguments, profile, log)
+    return wiring.Wiring(scope, project, wiring.command(), arguments, changes["profile"], log)
 
 
 def _row(row: Host, link: connection.HostConnection | None, plan: plans.Plan) -> AgentProgram:

@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args
 
 import msgspec
 import platformdirs
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
@@ -81,7 +80,7 @@ LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui m
 BY_LEVEL: Mapping[str, Reply] = dict(zip(("found", IN_PART, "nearby only", NOTHING), REPLIES, strict=False))
 
 
-class LoggedHit(Struct, frozen=True):
+class LoggedHit(msgspec.Struct, frozen=True):
     """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
 
     Of the lines of its chunk `first_line` to `last_line` went out (0: by an older log, all). `cut` tells that only the
@@ -110,19 +109,18 @@ class LoggedHit(Struct, frozen=True):
 def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
     """Return a hit as an answer tells it, or the lines that memory_get read; the log of a host may hold anything."""
     path = hit.get("path")
-    first = hit.get("startLine", hit.get("from"))
-    if not isinstance(first, int) or first < 1:
-        first = 1
-    last = hit.get("endLine")
-    if not isinstance(last, int):
-        count = hit.get("lines")
-        last = first + count - 1 if isinstance(count, int) else first
+    first = max(1, _whole(hit.get("startLine", hit.get("from")), 1))
+    last = _whole(hit.get("endLine"), first + _whole(hit.get("lines"), 1) - 1)
     score = hit.get("score")
     score = float(score) if isinstance(score, int | float) else 0.0
     return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
 
 
-class RecallEntry(Struct, frozen=True):
+def _whole(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) else otherwise
+
+
+class RecallEntry(msgspec.Struct, frozen=True):
     """One recall as it was delivered. `at` is in epoch seconds, `ms` how long it took.
 
     `settings` are the knobs that ranking read, `requested` those of them that the agent gave; ages were counted from
@@ -142,7 +140,7 @@ class RecallEntry(Struct, frozen=True):
     client: str = ""
     agent: str = ""
     corpus: str = ""
-    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    settings: Mapping[str, Scalar] = msgspec.field(default_factory=dict)
     provider: str = ""
     model: str = ""
     mode: str = ""
@@ -151,7 +149,7 @@ class RecallEntry(Struct, frozen=True):
     outcome: str = ""
     ms: float = 0.0
     id: str = ""
-    requested: Mapping[str, Scalar] = field(default_factory=dict)
+    requested: Mapping[str, Scalar] = msgspec.field(default_factory=dict)
     now: float = 0.0
     index: str = ""
     ranked: int = 0
@@ -213,7 +211,7 @@ _FEWEST, _FEWEST_SECONDS = 20, 14 * 86_400.0
 """Fewer recalls, or over less time, do not tell which notes nobody needs."""
 
 
-class Log(Struct, frozen=True):
+class Log(msgspec.Struct, frozen=True):
     """What a log holds, the oldest first, and how many lines of it could not be understood."""
 
     entries: tuple[RecallEntry, ...]
@@ -290,8 +288,7 @@ def read(path: Path) -> Log:
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int, _size: int) -> Log:
     """Return what a log holds; time and size are there so that one that has changed is read again."""
-    entries = []
-    unread = 0
+    entries, unread = [], 0
     for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
         try:
             entries.append(msgspec.convert(json.loads(line), RecallEntry))
