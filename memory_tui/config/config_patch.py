@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import platformdirs
-from msgspec import Struct
 
 from memory_tui import durable
 from memory_tui.config import json5
@@ -38,7 +37,7 @@ _OWN_RULES = (
 )
 
 
-class KeyChange(Struct, frozen=True):
+class KeyChange(msgspec.Struct, frozen=True):
     """One value: `before` is what holds without the patch, `place` where in the file it goes."""
 
     key: str
@@ -96,22 +95,21 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
         before["profile"] = configured_profile
     values = {key: value.value for key, value in tuned.values.items() if value.value != before[key]}
     notes: list[str] = []
-    left: list[tuple[str, str]] = []
     if config.kind == "openclaw" and profile != OWN_PROFILE:
-        values = {key: value for key, value in values.items() if key not in profile_named(profile).fixed}
-        for key in _OURS_ALONE & values.keys():
-            left.append((key, _NO_PROFILE if key == "profile" else f"OpenClaw has no {BY_KEY[key].label}"))
-            del values[key]
+        ours = sorted(_OURS_ALONE & values.keys())
+        left = [(key, _NO_PROFILE if key == "profile" else f"OpenClaw has no {BY_KEY[key].label}") for key in ours]
+        left_out = {*ours, *profile_named(profile).fixed}
+        values = {key: value for key, value in values.items() if key not in left_out}
         if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
             notes.append(f"{config.layout} holds for every agent that has no value of its own.")
-        return _into(config, values, before, sorted(left), [*notes, _RELOADS])
+        return _into(config, values, before, left, [*notes, _RELOADS])
     if config.kind == "openclaw":
         notes.append(_OWN_RULES)
         values.pop("profile", None)
     target = config if config.kind == "own" else _own_config()
     if target.path == own_path():
         notes.append(_ALL_WORKSPACES)
-    return _into(target, values, before, left, notes)
+    return _into(target, values, before, (), notes)
 
 
 def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
@@ -224,7 +222,7 @@ def summary(change: KeyChange) -> str:
 # --- writing it, and taking it back --------------------------------------------------------------------------------
 
 
-class ConfigWrite(Struct, frozen=True):
+class ConfigWrite(msgspec.Struct, frozen=True):
     """One write that can be undone: `backup` holds what was there, empty where there was no file; times in seconds."""
 
     path: str

@@ -93,7 +93,8 @@ class Environment(Discreet, frozen=True, dict=True):
 
     def _referenced(self, variable: str, provider: str) -> FoundSecret:
         """Return the secret in `variable`, if the list of what this `provider` of secrets may read allows it."""
-        if (section := self.tree.get("secrets") if self.tree else None) is None:
+        section = self.tree.get("secrets") if self.tree else None
+        if section is None:
             return self._variable(variable)
         provider = provider or word_of(section.get("defaults", "env")) or "default"
         allowed = section.get("providers", provider, "allowlist")

@@ -415,7 +415,9 @@ class _Reading:
         self._together()
         # Those of included files come last.
         self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
-        return Config(agent=agent, **{**vars(self), "problems": tuple(self.problems), "sections": tuple(self.sections)})
+        # Each attribute of a reading is a field of Config; these two are lists as long as values are added.
+        lists = {"problems": tuple(self.problems), "sections": tuple(self.sections)}
+        return Config(agent=agent, **(vars(self) | lists))
 
     def _report(self, node: Node, path: str, message: str, used: str = "") -> None:
         self.problems.append(Problem.at(node, path, message, used))

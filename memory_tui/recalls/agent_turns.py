@@ -160,19 +160,20 @@ def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: st
 
     An answer quotes a passage where it repeats words that no other passage has, nor the person or the question.
     """
-    is_told = "results" in use.details or "path" in use.details
-    result = use.details if is_told else answer_in(use.text)
-    hits = [hit for hit in result.get("results", [result]) if isinstance(hit, dict)] if use.succeeded else []
-    texts = [(recall_log.hit_of(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
-    texts = [(hit, text) for hit, text in texts if hit.path]
+    result = use.details if {"results", "path"} & use.details.keys() else answer_in(use.text)
+    # What memory_get read is one row by itself.
+    rows = [row for row in result.get("results", [result]) if isinstance(row, dict)] if use.succeeded else []
+    passages = [(recall_log.hit_of(row), str(row.get("snippet") or row.get("text") or "")) for row in rows]
+    passages = [(hit, text) for hit, text in passages if hit.path]
     known = _runs(f"{said}\n{use.args.get('query')}")
-    passage_runs = [_runs(text) - known for _, text in texts]
-    passages_with = Counter(run for runs in passage_runs for run in runs)
-    repeated = [runs & _runs(answer) for runs in passage_runs]
-    is_quoted = [any(passages_with[run] == 1 for run in runs) for runs in repeated]
-    quoted = tuple(citation(hit.path, *hit.lines) for (hit, _), marked in zip(texts, is_quoted, strict=True) if marked)
-    similar = 0 if quoted else sum(1 for runs in repeated if runs)
-    entry = _entry(session, use, result, [hit for hit, _ in texts])
+    runs_of_passages = [_runs(text) - known for _, text in passages]
+    counts = Counter(run for runs in runs_of_passages for run in runs)
+    in_one_passage = {run for run, count in counts.items() if count == 1}
+    repeated = [runs & _runs(answer) for runs in runs_of_passages]
+    quoted_hits = [hit for (hit, _), runs in zip(passages, repeated, strict=True) if runs & in_one_passage]
+    quoted = tuple(citation(hit.path, *hit.lines) for hit in quoted_hits)
+    similar = 0 if quoted else len([runs for runs in repeated if runs])
+    entry = _entry(session, use, result, [hit for hit, _ in passages])
     logged = [recall for recall in log.entries if _is_same(recall, entry, use.end)]
     # Only OpenClaw's own agents are in its journal.
     confirmed = session.host == "openclaw" and any(_is_same(noted, entry, use.end) for noted in journal.entries)
@@ -183,22 +184,22 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
     """Return what a transcript tells of a recall in the form of the log, without the knobs, which it does not know."""
     is_search = use.name.endswith(SEARCH)
     query = str(use.args.get("query" if is_search else "path") or "")
-    level = result.get("answerLevel")
-    mode = result.get("mode")
-    name = str(level.get("level") or "") if isinstance(level, dict) else ""
-    lines = f"lines {hits[0].start_line} to {hits[0].end_line}" if hits else "nothing was read"
-    outcome = "" if use.succeeded else shortened(use.text)
+    answer_level = result.get("answerLevel")
+    level = str(answer_level.get("level") or "") if isinstance(answer_level, dict) else ""
+    mode = result.get("mode") if isinstance(result.get("mode"), str) else "by its transcript"
+    lines_read = f"lines {hits[0].start_line} to {hits[0].end_line}" if hits else "nothing was read"
+    failure = "" if use.succeeded else shortened(use.text)
     return RecallEntry(
-        SEARCH if is_search else GET,
-        shortened(query),
-        use.end,
-        session.host,
-        session.agent,
+        tool=SEARCH if is_search else GET,
+        query=shortened(query),
+        at=use.end,
+        client=session.host,
+        agent=session.agent,
         hits=tuple(hits) if is_search else (),
         # That it is in part, the sentence of the level alone tells an agent.
-        level=IN_PART if IN_PART in str(level).lower() else name,
-        mode=(mode if isinstance(mode, str) else "by its transcript") if use.succeeded else "",
-        outcome=outcome if is_search or outcome else lines,
+        level=IN_PART if IN_PART in str(answer_level).lower() else level,
+        mode=str(mode) if use.succeeded else "",
+        outcome=failure if is_search or failure else lines_read,
         ms=(use.end - use.at) * 1000,
     )
 
