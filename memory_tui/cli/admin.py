@@ -117,6 +117,7 @@ def provider(args: argparse.Namespace) -> int:
 
 
 def _link(link: MemberState) -> Iterator[str]:
+    """Yield how a member of the chain of providers stands, what is wrong with it, and what to do."""
     where = f" at {link.host}" if link.host else ""
     yield f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}"
     if link.error and link.error != link.detail:
@@ -415,8 +416,9 @@ def demo(args: argparse.Namespace) -> int:
     now = moment(args)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with sample.own_folder() as folder:
-        workspace, config = sample.materialize(folder / sample.WORKSPACE, today, more=True), folder / "config.json"
+        config = folder / "config.json"
         durable.create_file(config, b"{}\n")
+        workspace = sample.materialize(folder / sample.WORKSPACE, today, more=True)
         with suppress(OSError, MemoryTuiError):
             # Where the state folder cannot be written, no agent has asked.
             sample.keep_recalls(workspace, today)
@@ -426,7 +428,7 @@ def demo(args: argparse.Namespace) -> int:
         os.environ["OPENCLAW_STATE_DIR"] = str(folder / "openclaw")
         sample.keep_queries(workspace, config, today)
         args.workspace = str(workspace)
-        return show_app(lambda: engine_options(args), str(workspace), args.query or "", sample.SUGGESTED, demo=True)
+        return show_app(lambda: engine_options(args), args.workspace, args.query or "", sample.SUGGESTED, demo=True)
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

@@ -167,9 +167,9 @@ def _print(
     # What is piped stays plain.
     styled = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if styled and trace.recalled and not args.explain and args.max_characters is None:
-        columns = shutil.get_terminal_size((100, 24)).columns
+        width = shutil.get_terminal_size((100, 24)).columns
         has_colour = "NO_COLOR" not in os.environ
-        for line in hit_text.hits(trace, evidence, passages, columns, colour=has_colour, full=args.full):
+        for line in hit_text.hits(trace, evidence, passages, width, colour=has_colour, full=args.full):
             sys.stdout.write(f"{line}\n")
     else:
         print_lines(_lines(trace, evidence, passages, explain=args.explain))

@@ -115,15 +115,14 @@ def _state(engine: Engine) -> Answer:
     """Return what QMD is configured to do, what its index holds, and what is wrong."""
     client = engine.backend.client
     status = engine.status()
-    problem = ""
-    command: list[str] = []
+    command, problem = "", ""
     coverage = qmd_backend.Coverage()
     try:
-        command = list(client.words())
+        command = shlex.join(client.words())
         coverage = client.coverage()
     except qmd_backend.QmdFailure as failure:
         problem = f"{failure.message} {failure.next_step}".strip()
-    data: dict[str, Any] = {"state": status.backend_state, "program": shlex.join(command), "problem": problem}
+    data: dict[str, Any] = {"state": status.backend_state, "program": command, "problem": problem}
     data |= {"folder": str(client.place.folder), "searchMode": client.options.mode}
     data |= {"collections": [to_builtins(spec) for spec in client.specs], **to_builtins(coverage)}
     data |= {"lastUpdateAt": client.updated or None, "fallback": status.fallback}

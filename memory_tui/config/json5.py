@@ -267,26 +267,31 @@ def remove(parent: Node, child: Node) -> list[Splice]:
     index = [node.start for node in siblings].index(child.start)
     comma_before = _comma_after(text, siblings[index - 1].end) if index else None
     comma_after = _comma_after(text, child.end)
+    # Between what is before it and the end of `parent`: there its key begins, behind spaces and comments that stay.
     outer_start, outer_end = parent.start + 1, parent.end - 1
     if comma_before is not None:
         outer_start = comma_before + 1
     begin = blank_end(text, outer_start)
     end = child.end if comma_after is None else comma_after + 1
+    # The same with the spaces before it on its line, and behind it.
     indent_start = len(text[:begin].rstrip(" \t"))
     spaces_end = len(text) - len(text[end:].lstrip(" \t"))
-    is_all_there_is = len(siblings) == 1 and not f"{text[outer_start:begin]}{text[end:outer_end]}".strip()
-    if is_all_there_is:
+    has_no_comments = not f"{text[outer_start:begin]}{text[end:outer_end]}".strip()
+    if len(siblings) == 1 and has_no_comments:
+        # Nothing else is between the brackets: they close up.
         begin, end = outer_start, outer_end
     elif text[:indent_start].endswith("\n") and text[spaces_end:].startswith(("\r", "\n")):
         # It has its lines for itself: the break before them goes too.
         begin = len(text[:indent_start].removesuffix("\n").removesuffix("\r"))
         end = spaces_end
     elif comma_after is not None and index + 1 < len(siblings):
+        # The next one takes its place on the line.
         end = spaces_end
     else:
         begin = max(indent_start, outer_start)
     splices = [Splice(begin, end, "")]
     if comma_after is None and comma_before is not None:
+        # The one before it is the last now, and keeps no comma, as this one had none.
         splices.insert(0, Splice(comma_before, comma_before + 1, ""))
     return splices
 

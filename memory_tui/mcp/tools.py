@@ -515,7 +515,7 @@ def _entry_tool(memory: Engine, call: Call) -> lancedb.ToolAnswer:
     return answer
 
 
-def _with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *, is_cut: bool = False) -> RecallEntry:
+def _with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *, is_cut: bool) -> RecallEntry:
     """Return `entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, the hits.
 
     The passages `delivered` went out, the last of them shortened where it `is_cut`.
