@@ -57,8 +57,7 @@ def one_line(text: str, width: int | None = None) -> str:
     line = safe(" ".join(text.split()))
     if width is None or 2 * len(line) <= width:
         return line
-    used = 0
-    end = 0
+    used = end = 0
     for position, character in enumerate(line, 1):
         used += cells(character)
         if used > width:

@@ -278,8 +278,8 @@ class Index:
             # What is counted is as the index has it; of what is too large to be listed no times are known.
             self.record(None, None if large else hash((mark_of(store), *disk[:3])))
         self.batches.idle = plan.options.once or somebody_waits
-        run = SyncRun(store, plan.roots, plan.settings, disk, batches=self.batches, reason=reason, force=force)
-        run = replace(run, accept_shrink=accept_shrink, stop=self._stop, listener=self._emit)
+        run = SyncRun(store, plan.roots, plan.settings, disk, reason=reason, stop=self._stop, listener=self._emit)
+        run = replace(run, batches=self.batches, force=force, accept_shrink=accept_shrink)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
