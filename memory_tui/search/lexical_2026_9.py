@@ -334,9 +334,9 @@ class PathIndex:
         `levels` is how exactly that names each.
         """
         result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self._cut == "trigram")]
-        named = [file for file in levels if file in with_chunks]
-        if whole.isascii() and result:
-            named = [file for file in named if file in result[0][1]]
+        # Of a name in ASCII the words have to be found too: those are the first plan.
+        by_words = next((ranks for _, ranks in result), levels) if whole.isascii() else levels
+        named = [file for file in levels if file in with_chunks and file in by_words]
         scores = dict.fromkeys(sorted(named, key=lambda file: (-levels[file], self._key(file)))[:LIMIT], 0.0)
         for (matched, _), ranks in result:
             order = sorted(ranks.keys() & with_chunks, key=lambda file: (ranks[file], self._key(file)))

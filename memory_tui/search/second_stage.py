@@ -247,6 +247,7 @@ class _Words:
         return result
 
     def _learn(self, words: Sequence[str]) -> None:
+        """Cut those of `words` that are new; forget all others where there are too many."""
         if self._characters > REMEMBERED_CHARACTERS:
             self._forget()
         known = len(self._numbers)
@@ -490,17 +491,7 @@ class SecondStage:
         self._words = [by_key[key] for key in self._keys.tolist()]
         self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
         self._pairs = np.array([tokens.is_cjk(word) for word in self._words], np.bool_)
-        rarity = np.array([self._rarity_of(word) for word in self._words])
-        self._known = rarity > 0
-        weights = np.array([pair_weight(word) if tokens.is_cjk(word) else 1.0 for word in self._words])
-        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * weights
-        self._share = np.where(self._known, rarity, by_notes)
-        # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
-        saying = tokens.words_by_use()["says"]["en"].split("|")
-        # Of strings numpy's own `isin` would import masked arrays first, for 10 ms.
-        says = np.array([word in saying for word in self._words], np.bool_)
-        self._share[says & ~says.all()] = 0.0
-        self._share /= float(self._share.sum()) or 1.0
+        self._weigh(chunks)
         self._syllables = _syllables_of(query, frequency, chunks)
         # The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
         compared = [query, *("" if tokens.is_cjk(word) else word for word in self._words)]
@@ -521,6 +512,20 @@ class SecondStage:
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._reference = reference
         self._remembered = dict[int, Measured]()
+
+    def _weigh(self, chunks: int) -> None:
+        """Take the share of each word in the question, by its rarity in the language, or else in the notes."""
+        rarity = np.array([self._rarity_of(word) for word in self._words])
+        self._known = rarity > 0
+        weights = np.array([pair_weight(word) if tokens.is_cjk(word) else 1.0 for word in self._words])
+        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * weights
+        share = np.where(self._known, rarity, by_notes)
+        # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
+        saying = tokens.words_by_use()["says"]["en"].split("|")
+        # Of strings numpy's own `isin` would import masked arrays first, for 10 ms.
+        says = np.array([word in saying for word in self._words], np.bool_)
+        share[says & ~says.all()] = 0.0
+        self._share = share / (float(share.sum()) or 1.0)
 
     def _rarity_of(self, word: str) -> float:
         """Return how rare a word is in the language, up to _RAREST; 0 where the table does not know it as one word.
@@ -716,9 +721,8 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
     pairs = tokens.syllable_pairs(query)
     if not pairs:
         return np.zeros(0, np.int64), np.zeros(0)
-    stops = tokens.stop_words("vi")
-    weighs = [FUNCTION_PAIRS[sum(word in stops for word in pair.split())] for pair in pairs]
-    share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weighs)
+    weights = [FUNCTION_PAIRS[sum(word in tokens.stop_words("vi") for word in pair.split())] for pair in pairs]
+    share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weights)
     stems = [[hash(next(iter(tokens.word_stems(word)), word)) for word in pair.split()] for pair in pairs]
     keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
     order = np.argsort(keys)
