@@ -313,6 +313,7 @@ def _of_note(path: str, finding: Notice, seen: str = "") -> Suggestion:
 
 
 def _secrets(run: Examination) -> Iterator[Suggestion]:
+    """Yield the secrets of notes, each with what "this is none" learns: its label and prefix, else this value alone."""
     for path, findings in run.secrets.items():
         text = run.by_path[path].text
         for secret in findings:
@@ -325,6 +326,7 @@ def _secrets(run: Examination) -> Iterator[Suggestion]:
 
 
 def _instructions(run: Examination) -> Iterator[Suggestion]:
+    """Yield the lines that command the agent; "this is none" learns the line alone."""
     for note in run.notes:
         for instruction in run.once(instructions.find, note.text, run.inputs.cleared):
             number = instruction.line
@@ -362,6 +364,7 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
 
 
 def _corrections(run: Examination) -> Iterator[Suggestion]:
+    """Yield the newer line of each correction, with the older one that is not marked yet as its twin."""
     for pair in Corrections(run.notes, run.check).pairs():
         if is_overtaken(pair.old.text):
             continue
@@ -406,6 +409,7 @@ def _too_long(run: Examination) -> Iterator[Suggestion]:
 
 
 def _never_recalled(run: Examination) -> Iterator[Suggestion]:
+    """Yield old daily notes that no recall returned; none where the log has too few recalls."""
     if (recalled := run.inputs.recalled) is None:
         return
     for note in run.notes:
@@ -422,6 +426,7 @@ def _untrusted(run: Examination) -> Iterator[Suggestion]:
 
 
 def _lost(run: Examination) -> Iterator[Suggestion]:
+    """Yield the lines that other programs took out of notes, masked, as a passage at the top of the note."""
     for note in run.inputs.lost:
         finding = notice(
             "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by

@@ -188,6 +188,7 @@ class Lines(Struct, frozen=True):
     def delete(self, first: int, last: int) -> Lines:
         """Return a copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
         above, below = self.lines[: first - 1], self.lines[last:]
+        # A blank line below goes where one is above, or nothing.
         if below and not below[0].strip() and (not above or not above[-1].strip()):
             below = below[1:]
         elif not below and above and end_of(self.lines[-1]) == "":

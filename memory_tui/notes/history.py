@@ -102,6 +102,7 @@ def _deeds(notes: Iterable[RecordedNote]) -> str:
         if note.after is None:
             counts["removed"] += 1
         elif note.before is None and gone[note.after] > 0:
+            # It was counted as removed, or will be.
             gone[note.after] -= 1
             counts["moved"] += 1
             counts["removed"] -= 1

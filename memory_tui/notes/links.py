@@ -248,10 +248,11 @@ def _beside(written: str, path: str) -> str:
 
 def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     """Return how a link in the note `here` names `target`: as it was written, as far as that leads there."""
-    name = target.rpartition("/")[2].removesuffix(".md")
+    name = posixpath.basename(target).removesuffix(".md")
     if link.kind == "wiki":
-        return name if "/" not in link.written and names.find(name, here) == target else target.removesuffix(".md")
-    beside = posixpath.relpath(target, posixpath.dirname(here) or ".")
-    from_top = posixpath.normpath(link.written) == link.target
-    path = target if from_top and names.find(target, here) == target else beside
-    return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
+        is_name = "/" not in link.written and names.find(name, here) == target
+        return name if is_name else target.removesuffix(".md")
+    is_from_top = posixpath.normpath(link.written) == link.target and names.find(target, here) == target
+    path = target if is_from_top else posixpath.relpath(target, posixpath.dirname(here) or ".")
+    needs_quotes = link.kind == "markdown" and (" " in path or "%" in link.written)
+    return quote(path, safe="/") if needs_quotes else path

@@ -68,9 +68,9 @@ class Spot(Struct, frozen=True):
     def around(self) -> str:
         """Return the section that the lines stand in with its heading; empty below none, or below the note's title."""
         texts = self.lines().texts()
-        above = [section for section in sections(texts) if section.line < self.first]
-        section = above[-1] if above else None
-        return "\n".join(texts[section.line - 1 : section.last]) if section and section.level > 1 else ""
+        # The top of the note is a section, so that one is above.
+        section = [section for section in sections(texts) if section.line < self.first][-1]
+        return "\n".join(texts[section.line - 1 : section.last]) if section.level > 1 else ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")

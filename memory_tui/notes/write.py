@@ -118,6 +118,7 @@ class Folder(Struct, frozen=True):
         except FileExistsError:
             raise
         except OSError:
+            # A file system without second names.
             source = self.open(old)
             try:
                 _write_new(self, new, contents(source, old), source)

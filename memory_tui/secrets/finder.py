@@ -46,10 +46,13 @@ TOKEN, PRIVATE = "JSON Web Token", "Private Key"
 
 @cache
 def signs() -> tuple[tuple[str, KeyFormat], ...]:
-    """Return every format, once with each of the words of which its keys hold one, in lower case; read once."""
+    """Return every format, once with each of the words of which its keys hold one, in lower case; read once.
+
+    A row of the file has kind, words and pattern.
+    """
     formats = tables("formats.toml")
     return tuple(
-        (word, KeyFormat(kind, pattern, name == "anywhere", kind in formats["short"]))
+        (word, KeyFormat(kind, pattern, anywhere=name == "anywhere", short=kind in formats["short"]))
         for name in ("at_words", "anywhere")
         for kind, holds, pattern in formats[name]
         for word in holds
