@@ -1,10 +1,9 @@
 """Why any line comes, or does not: it is named by words that stand in it, by its note, or as PATH:LINE."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,29 +46,23 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
     if re.fullmatch(r"\S+:\d+", typed.strip()):
         # A name without its folders is enough where one note alone has it.
         name, _, number = typed.strip().rpartition(":")
-        ends = [path for path in every if f"/{path}".endswith(f"/{name}")]
-        try:
+        named_so = [path for path in every if f"/{path}".endswith(f"/{name}")]
+        # Where there is no such line it is words that look like a place.
+        with suppress(MemoryTuiError):
             with engine.search.reader() as store:
-                path, line = named(engine.plan.roots, store, f"{ends[0] if len(ends) == 1 else name}:{number}")
+                path, line = named(engine.plan.roots, store, f"{named_so[0] if len(named_so) == 1 else name}:{number}")
             return [Place(path, line or 1, engine.notes.read(path).text.split("\n")[(line or 1) - 1])]
-        except MemoryTuiError:
-            # Then it is words that look like a place.
-            pass
     words = re.findall(r"\w+", typed.casefold())
-    holding = [each for word in words[:-1] if (each := engine.search.holding([word])) is not None]
+    # The last word may be only begun.
+    holding = [engine.search.holding([word]) for word in words[:-1]]
     places: list[Place] = []
-    for path in sorted(every.intersection(*holding)) if words else ():
-        try:
-            lines = engine.notes.read(path).text.split("\n")
-        except MemoryTuiError:
-            # It is gone since it was indexed, which the status says.
-            continue
-        inside = [word for word in words if word not in path.casefold()]
-        places += [
-            Place(path, number, line)
-            for number, line in enumerate(lines, 1)
-            if line.strip() and all(word in line.casefold() for word in inside)
-        ]
+    for path in sorted(every.intersection(*(notes for notes in holding if notes is not None))) if words else ():
+        # A note may be gone since it was indexed, which the status says.
+        with suppress(MemoryTuiError):
+            lines = enumerate(engine.notes.read(path).text.split("\n"), 1)
+            inside = [word for word in words if word not in path.casefold()]
+            matching = ((n, line) for n, line in lines if all(word in line.casefold() for word in inside))
+            places += [Place(path, number, line) for number, line in matching if line.strip()]
         if len(places) >= MOST_LINES:
             break
     return places[:MOST_LINES]
@@ -94,7 +87,6 @@ class AnyLine(Dialog[Place]):
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
         """Look for lines."""
-        event.stop()
         if len(event.value.strip()) >= FEWEST_LETTERS:
             self.look(event.value)
 
@@ -124,12 +116,10 @@ class AnyLine(Dialog[Place]):
     @on(Input.Submitted)
     async def submit(self, event: Input.Submitted) -> None:
         """Take the first line, of what stands in the box by now."""
-        event.stop()
         if places := await asyncio.to_thread(self.view.attempt, lambda _: lines_holding(self.engine, event.value)):
             self.dismiss(places[0])
 
     @on(OptionList.OptionSelected)
     def select(self, event: OptionList.OptionSelected) -> None:
         """Answer with the line."""
-        event.stop()
         self.dismiss(self.places[event.option_index])

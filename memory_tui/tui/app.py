@@ -12,33 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
 from textual.keys import key_to_character
 from textual.message_pump import MessagePump
 from textual.notifications import Notification, Notify
-from textual.widgets import ContentSwitcher, Input, Static, Tab, Tabs
+from textual.widgets import ContentSwitcher, Input, Tabs
 from textual.worker import get_current_worker
 
-from memory_tui import tui
+from memory_tui import events, tui
 from memory_tui.errors import MemoryTuiError, StateUnavailable
-from memory_tui.events import (
-    Event,
-    IndexChanged,
-    Noticed,
-    ProviderChanged,
-    RootsChanged,
-    SyncFinished,
-    SyncProgress,
-    SyncStarted,
-    VectorsMade,
-)
 from memory_tui.formatting import one_line
 from memory_tui.tui import themes
+from memory_tui.tui.first_line import FirstLine
 from memory_tui.tui.keys import Hints, bindings
-from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session
-from memory_tui.tui.status_bar import lamp
+from memory_tui.tui.session import AskNotes, OpenEngine, OpenView, ReadNote, Reopen, Session
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
@@ -46,15 +34,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.notes import FileRow
     from memory_tui.engine.status import Status
 
-VIEWS = {
-    "notes": "Notes",
-    "search": "Search",
-    "status": "Status",
-    "inbox": "Inbox",
-    "history": "History",
-    "agents": "Agents",
-}
-"""The views by the module below `views` that holds each, in the order of their numbers."""
 MOST_COUNTED = 1 << 19
 """Bytes of notes whose inbox is counted unasked: two seconds of CPU. Of more it is counted when it is opened."""
 FACTS_SECONDS = 0.2
@@ -68,10 +47,8 @@ class MemoryApp(App[int]):
     TITLE = "memory-tui"
     COMMANDS: ClassVar[set[Any]] = {lambda: tui.palette.Commands}
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared without ClassVar
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("app"),
-        Binding("ctrl+z", "suspend_process", "Into the background", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    BINDINGS += [Binding("ctrl+z", "suspend_process", "Into the background", show=False)]
 
     def __init__(
         self,
@@ -86,6 +63,7 @@ class MemoryApp(App[int]):
         self.set_reactive(MemoryApp.theme, themes.first())
         super().__init__()
         self.session = Session(opener, tuple(suggestions))
+        self.first_line = FirstLine(id="top")
         self.first_query = query
         self.error: MemoryTuiError | None = None
         """Why the engine could not be opened."""
@@ -98,34 +76,31 @@ class MemoryApp(App[int]):
         """How often it is read, which takes a millisecond."""
         self.last_words = ""
         """What became of unsaved text when the app ended."""
-        self.reading = False
-        self.said: Notification | None = None
-        """The last sentence that was shown."""
+        self.will_read_facts = False
+        """Whether the state is about to be read."""
+        self.last_notice: Notification | None = None
         self.count_seconds = 2.0
         """How long after the first state the inbox is looked through, for its count in the first line."""
         if keymap:
             self.set_keymap(keymap)
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="top"):
-            tabs = (Tab(f"{n} {name}", id=f"tab-{id_}") for n, (id_, name) in enumerate(VIEWS.items(), 1))
-            yield Tabs(*tabs, id="tabs")
-            yield Static(id="lamp", markup=False)
+        yield self.first_line
         # With the first view: one layout for all of it, and one paint.
         first = "search" if self.first_query else "notes"
-        with ContentSwitcher(id="views", initial=first):
+        self.switcher = ContentSwitcher(id="views", initial=first)
+        with self.switcher:
             yield self.make_view(first)
         yield Hints()
 
     async def on_mount(self) -> None:
         """Say what is waited for, then open the engine."""
-        self.query_one(Tabs).can_focus = False
         self.view.state_changed()
         await self.open_view(self.view.NAME)
         self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
         if self.doubt:
             # Status goes on saying it when the toast is gone.
-            self.happened(Noticed(time.time(), self.doubt))
+            self.happened(events.Noticed(time.time(), self.doubt))
         if self.demo:
             await self.action_tour()
         self.set_interval(self.configuration_seconds, self.look_at_configuration)
@@ -145,7 +120,7 @@ class MemoryApp(App[int]):
         except MemoryTuiError as error:
             self.call_later(self.refused, error)
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """Hand on what the engine did, on its thread."""
         self.call_later(self.happened, event)
 
@@ -167,16 +142,20 @@ class MemoryApp(App[int]):
 
     async def opened(self, engine: Engine) -> None:
         """Give the engine to the views; those of another engine begin anew."""
-        if self.session.engine is not None:
-            name, views = self.view.NAME, self.query_one("#views", ContentSwitcher)
+        session = self.session
+        is_reopened = session.engine is not None
+        session.engine = engine
+        if is_reopened:
+            name = self.view.NAME
             for text in filter(None, [view.leaving() for view in self.query(View)]):
                 self.say(text)
-            self.session.engine, self.session.status, self.session.tried = engine, None, []
-            self.session.files, self.first_query = (), ""
-            views.current = None
-            await views.remove_children()
+            session.status = None
+            session.files = ()
+            session.tried = []
+            self.first_query = ""
+            self.switcher.current = None
+            await self.switcher.remove_children()
             await self.open_view(name)
-        self.session.engine = engine
         self.read_facts()
         for view in self.query(View) if self.is_running else ():
             view.state_changed()
@@ -188,30 +167,30 @@ class MemoryApp(App[int]):
         self.error = error
         self.exit(error.exit_status)
 
-    def happened(self, event: Event) -> None:
+    def happened(self, event: events.Event) -> None:
         """Take note of what the engine did, and read the state once for a burst of it."""
         session = self.session
         session.news.append(event)
         match event:
-            case SyncStarted() if event.total:
+            case events.SyncStarted() if event.total:
                 session.progress = f"indexing {event.total:,}"
-            case SyncProgress():
+            case events.SyncProgress():
                 session.progress = f"indexing {event.done:,} of {event.total:,}"
-            case VectorsMade():
+            case events.VectorsMade():
                 session.progress = f"vectors {event.done:,} of {event.total:,}"
-            case SyncFinished():
+            case events.SyncFinished():
                 session.progress = ""
                 if event.error:
                     self.say(event.error)
-            case ProviderChanged() if not event.ok:
+            case events.ProviderChanged() if not event.ok:
                 self.say(event.detail)
-            case RootsChanged() | Noticed():
+            case events.RootsChanged() | events.Noticed():
                 self.say(event.text)
         for view in self.query(View) if self.is_running else ():
             view.events_arrived((event,))
-        self.show_lamp()
-        if not self.reading and not isinstance(event, SyncProgress | VectorsMade):
-            self.reading = True
+        self.first_line.show_lamp(self.session, self.size.width)
+        if not self.will_read_facts and not isinstance(event, events.SyncProgress | events.VectorsMade):
+            self.will_read_facts = True
             self.set_timer(FACTS_SECONDS, self.read_facts)
 
     @work(thread=True, exclusive=True, group="configuration")
@@ -230,7 +209,7 @@ class MemoryApp(App[int]):
         if self.configured not in (before, engine.plan):
             words = "The configuration changed on disk. : “Read the configuration again” puts it in force."
             # Status goes on saying it when the toast is gone.
-            self.call_later(self.happened, Noticed(time.time(), words))
+            self.call_later(self.happened, events.Noticed(time.time(), words))
 
     def say(self, text: str) -> None:
         """Show a sentence from the engine."""
@@ -238,47 +217,47 @@ class MemoryApp(App[int]):
 
     def on_notify(self, event: Notify) -> None:
         """Say nothing again while it stands, as a key that is held down would."""
-        new, last = event.notification, self.said
+        new, last = event.notification, self.last_notice
         # Textual keeps a line for each that went.
         for holder in self.query("ToastHolder:empty"):
             holder.display = not holder.is_mounted
         if last is not None and last.message == new.message and not last.has_expired:
             event.prevent_default()
         else:
-            self.said = new
+            self.last_notice = new
 
     @work(thread=True, exclusive=True, group="facts")
     def read_facts(self) -> None:
         """Read status and files on a worker thread."""
         engine, worker = self.session.engine, get_current_worker()
         # What happens from now on may be missed, and has it read once more.
-        self.reading = False
+        self.will_read_facts = False
         if engine is None:
             return
         try:
             status, files = engine.status(), engine.notes.files()
             # A newer reading may be over before an older one.
             if not worker.is_cancelled:
-                self.call_later(self.facts, status, files)
+                self.call_later(self.show_facts, status, files)
         except MemoryTuiError as error:
             # A rebuild under the screen: the last state stays, and the next event asks again.
-            self.call_later(self.happened, IndexChanged(0.0))
+            self.call_later(self.happened, events.IndexChanged(0.0))
             self.notify(one_line(error.message), severity="warning", markup=False)
 
-    def facts(self, status: Status, files: tuple[FileRow, ...]) -> None:
+    def show_facts(self, status: Status, files: tuple[FileRow, ...]) -> None:
         """Let every view show the state."""
-        first = self.session.status is None
+        is_first = self.session.status is None
         self.session.status, self.session.files = status, files
-        self.show_lamp()
+        self.first_line.show_lamp(self.session, self.size.width)
         # The end takes away what a view consists of before the view.
         for view in self.query(View) if self.is_running else ():
             view.state_changed()
-        if first and not gc.isenabled():
+        if is_first and not gc.isenabled():
             # Off since `run`: a full collection walks every widget: 30 % of a list step.
             gc.collect()
             gc.freeze()
             gc.enable()
-        if first:
+        if is_first:
             self.set_timer(self.count_seconds, self.count_inbox)
             self.set_timer(self.count_seconds, self.tell_news)
 
@@ -287,36 +266,28 @@ class MemoryApp(App[int]):
         """Say what others changed since a person last looked, and list this memory on this machine from now on."""
         from memory_tui.engine import machine
 
-        engine, words = self.session.engine, ""
+        engine = self.session.engine
+        if engine is None:
+            return
         try:
-            if engine is not None:
-                words = engine.notes.news()
-                if not self.demo:
-                    machine.remember(engine.plan.workspace)
+            words = engine.notes.news()
+            if not self.demo:
+                machine.remember(engine.plan.workspace)
         except MemoryTuiError as error:
             words = error.message
         if words:
             self.notify(f"{one_line(words)} 5 lists it.", markup=False, timeout=12)
 
-    def show_lamp(self, width: int = 0) -> None:
-        """Say in the first line, which has `width` cells (0: those of now), who answers and how fresh the index is."""
-        # A window may get its size before its first line.
-        for box in self.query("#lamp").results(Static):
-            text = lamp(self.session, narrow=(width or self.size.width) < 100)
-            # The names of the views take 62 cells.
-            box.display = (width or self.size.width) >= 80 or text.plain.startswith("▲")
-            box.update(text, layout=False)
-
     def on_resize(self, event: Resize) -> None:
         """Say more or less in the first line."""
-        self.show_lamp(event.size.width)
+        self.first_line.show_lamp(self.session, event.size.width)
 
     # --- views -----------------------------------------------------------------------------------------------------
 
     @property
     def view(self) -> View:
         """Return the view in front."""
-        return self.query_one(f"#{self.query_one('#views', ContentSwitcher).current}", View)
+        return self.query_one(f"#{self.switcher.current}", View)
 
     def make_view(self, name: str) -> View:
         """Return a new view; its module is imported when it is first asked for."""
@@ -325,10 +296,9 @@ class MemoryApp(App[int]):
 
     async def ready_view(self, name: str) -> None:
         """Make a view unless it is there; one that is not shown only counts what it has."""
-        views = self.query_one("#views", ContentSwitcher)
-        if not views.query(f"#{name}"):
+        if not self.switcher.query(f"#{name}"):
             view = self.make_view(name)
-            await views.add_content(view, id=name)
+            await self.switcher.add_content(view, id=name)
             view.state_changed()
 
     async def count_inbox(self) -> None:
@@ -340,8 +310,8 @@ class MemoryApp(App[int]):
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""
         await self.ready_view(name)
-        views = self.query_one("#views", ContentSwitcher)
-        is_here, views.current = views.current == name, name
+        is_here = self.switcher.current == name
+        self.switcher.current = name
         with self.prevent(Tabs.TabActivated):
             self.query_one(Tabs).active = f"tab-{name}"
         if self.view.drawn_at != self.size:
@@ -355,37 +325,28 @@ class MemoryApp(App[int]):
     action_view = open_view
 
     @on(Tabs.TabActivated)
-    async def tab(self, event: Tabs.TabActivated) -> None:
+    async def open_tab(self, event: Tabs.TabActivated) -> None:
         """Go where the mouse points; what Tabs says of its first tab comes late, when a key may have gone elsewhere."""
         if event.tab.id and event.tab.id == event.tabs.active and event.tab.id != f"tab-{self.view.id}":
             await self.open_view(event.tab.id.removeprefix("tab-"))
 
     @on(OpenView)
-    async def goes(self, message: OpenView) -> None:
+    async def open_named_view(self, message: OpenView) -> None:
         """Go to a view that another one names."""
         await self.open_view(message.name)
 
     @on(ReadNote)
-    async def reads(self, message: ReadNote) -> None:
-        """Show a line of a note; it knows from where it was asked for."""
+    async def read_note(self, message: ReadNote) -> None:
+        """Show a line of a note; the message says which view asked for it."""
         message.origin = self.view.NAME
         await self.open_view("notes")
         self.view.post_message(message)
 
     @on(AskNotes)
-    async def asks(self, message: AskNotes) -> None:
+    async def ask_notes(self, message: AskNotes) -> None:
         """Ask a question in the search view."""
         await self.open_view("search")
         self.view.post_message(message)
-
-    @on(Badge)
-    def badge(self, message: Badge) -> None:
-        """Write a count beside the name of a view."""
-        number, tab = list(VIEWS).index(message.name) + 1, self.query_one(f"#tab-{message.name}", Tab)
-        label = f"{number} {VIEWS[message.name]}" + (f" ({message.count})" if message.count is not None else "")
-        # The same words would lay out the whole screen, too.
-        if tab.label_text != label:
-            tab.label = label
 
     # --- keys ------------------------------------------------------------------------------------------------------
 
@@ -395,9 +356,9 @@ class MemoryApp(App[int]):
         Textual lets it travel up from the focus to this queue, in which what was typed ahead comes first.
         """
         # A sentence about the key before stands over what this one is about.
-        if priority and self.said is not None and self.said.severity == "information":
+        if priority and self.last_notice is not None and self.last_notice.severity == "information":
             self.clear_notifications()
-            self.said = None
+            self.last_notice = None
         if await super()._check_bindings(key, priority):
             return True
         focus = self.focused
@@ -407,15 +368,15 @@ class MemoryApp(App[int]):
             # Of a box of text only its own keys: it may take others before those around it.
             if key not in focus._bindings.key_to_bindings or focus.check_consume_key(key, key_to_character(key)):
                 return False
-            await self.done_with(focus)
+            await self.wait_for(focus)
         if not await super()._check_bindings(key):
             return False
         # A list tells its view that a row was chosen, which opens the dialog that the next keys are for.
         for node in focus.ancestors_with_self[:-1] if focus is not None else ():
-            await self.done_with(node)
+            await self.wait_for(node)
         return True
 
-    async def done_with(self, node: MessagePump) -> None:
+    async def wait_for(self, node: MessagePump) -> None:
         """Wait until `node` has handled what was sent to it."""
         done = asyncio.Event()
         if node.call_later(done.set):
@@ -475,8 +436,9 @@ class MemoryApp(App[int]):
         if command.view:
             await self.open_view(command.view)
         name = command.action.partition("(")[0].removeprefix("app.")
-        around = (self.focused or self.view).ancestors_with_self
-        await self.run_action(command.action, next((node for node in around if hasattr(node, f"action_{name}")), self))
+        nodes = (self.focused or self.view).ancestors_with_self
+        able = [node for node in nodes if hasattr(node, f"action_{name}")]
+        await self.run_action(command.action, able[0] if able else self)
 
     async def action_quit(self) -> None:
         """End at once."""

@@ -94,25 +94,30 @@ class ShownPart(ShownLines, frozen=True):
 
 def spots_of(reader: Reader) -> Spots:
     """Return what finds the chosen lines, else the item under the cursor; of a whole note where they stand by then."""
-    path, chosen = reader.path, reader.marked or not reader.selection.is_empty
-    lines: Sequence[tuple[int, int | None]] = reader.chosen if chosen else [(reader.line, None)]
-    part = ShownPart(reader.seen, shown_line, reader.top) if reader.decided else None
-    seen = part or ShownLines(reader.seen, shown_line)
-    return lambda curator: [curator.plan.spot(path, *each, seen) for each in lines]
+    path, seen = reader.page.path, ShownLines(reader.seen, shown_line)
+    if reader.decided:
+        seen = ShownPart(reader.seen, shown_line, reader.top)
+    lines: Sequence[tuple[int, int | None]] = [(reader.line, None)]
+    if reader.marked or not reader.selection.is_empty:
+        lines = reader.chosen
+    return lambda curator: [curator.plan.spot(path, first, last, seen) for first, last in lines]
 
 
 async def overtake(view: View, reader: Reader, then: Then | None = None) -> None:
     """Ask what holds now, and propose the line that says so and overtakes the chosen one, which stays."""
     spots = spots_of(reader)
+
+    async def supersede(text: str) -> None:
+        await propose(view, lambda curator: curator.plan.supersede(text, spots(curator)[0]), then=then)
+
     if is_writable(view):
         line = Line("What holds now?", "The older line stays, marked as superseded.")
-        say = answered(lambda text: propose(view, lambda c: c.plan.supersede(text, spots(c)[0]), then=then))
-        await view.app.push_screen(line, say)
+        await view.app.push_screen(line, answered(supersede))
 
 
 async def promote(view: View, reader: Reader, then: Then) -> None:
     """Ask below which heading of the curated note the chosen lines go; where that is their note, to which other one."""
-    engine, path, spots = view.session.engine, reader.path, spots_of(reader)
+    engine, path, spots = view.session.engine, reader.page.path, spots_of(reader)
     if engine is None or not is_writable(view):
         return
     if path == engine.notes.curator.plan.memory():
@@ -130,12 +135,11 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         places = [(fact.path, fact.first, fact.last) for fact in facts]
         await propose(view, lambda curator: curator.plan.promote_all(places), then=then)
         return
-    best = ["fits best: ", *[""] * len(titles)]
-    options = [
-        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), (fit, "$foreground-muted"), one_line(title)))
-        for way in ("copy", "move")
-        for title, fit in zip(titles, best, strict=False)
-    ]
+    options: list[tuple[str, Content]] = []
+    for way in ("copy", "move"):
+        for title in titles:
+            fit = ("fits best: " if title == titles[0] else "", "$foreground-muted")
+            options.append((f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), fit, one_line(title))))
     options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
 
     async def chosen(answer: str | None) -> None:
@@ -228,25 +232,36 @@ def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], ob
 
 def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     """Say what was done and how to take it back."""
-    change, entry = done.change, done.entry
+    entry = done.entry
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
-    first = change.files[0]
-    notes, *more = [file.path for file in change.files if file.after is not None] or change.paths
-    # Several may have changed because links follow.
-    became = "gone" if first.after is None else "changed" if more or first.before is not None else "new"
-    if change.kind == "rename":
-        notes, more, became = change.files[-1].path, [], f"now called {one_line(notes)}"
-    notes = plural(len(more) + 1, "note") if more else one_line(notes)
-    words = f"{notes} {'are' if more else 'is'} {became}.{others} u takes it back."
+    words = f"{what_became(done)}{others} u takes it back."
     if entry.undoes:
-        words = f"You took back “{one_line(change.title.removeprefix('Undo: '))}”.{others}"
+        words = f"You took back “{one_line(done.change.title.removeprefix('Undo: '))}”.{others}"
     view.notify(words, markup=False)
-    for each in view.screen.query(View):
-        if each is not view or entry.undoes:
-            each.notes_changed()
+    for listener in view.screen.query(View):
+        if listener is not view or entry.undoes:
+            listener.notes_changed()
     if then is not None:
         then(done)
+
+
+def what_became(done: AppliedChange) -> str:
+    """Return which notes a change made, changed, renamed or took away, in a sentence."""
+    change = done.change
+    paths = [file.path for file in change.files if file.after is not None] or change.paths
+    notes = plural(len(paths), "note") if len(paths) > 1 else one_line(paths[0])
+    first, last = change.files[0], change.files[-1]
+    if change.kind == "rename":
+        # The others are notes whose links follow.
+        notes, became = one_line(last.path), f"is now called {one_line(paths[0])}"
+    elif first.after is None:
+        became = "are gone" if len(paths) > 1 else "is gone"
+    elif len(paths) > 1:
+        became = "are changed"
+    else:
+        became = "is changed" if first.before is not None else "is new"
+    return f"{notes} {became}."
 
 
 # --- taking back ----------------------------------------------------------------------------------------------------
@@ -326,7 +341,6 @@ class Resolve(Dialog[bytes]):
     @on(OptionList.OptionSelected)
     def take(self, event: OptionList.OptionSelected) -> None:
         """Take the next side for a conflict."""
-        event.stop()
         number = int(event.option.id or 0)
         self.sides[number] = _NEXT[self.sides[number]]
         self.query_one(Rows).refill(conflict_rows(self.hunks, self.sides))

@@ -1,7 +1,5 @@
 """Two rankings of one question: what each sends, in entries of two rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,12 +20,11 @@ from memory_tui.formatting import one_line
 from memory_tui.search.rank import can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.facts import MUTED
 from memory_tui.tui.hits import BAR, Row, bar, fit, rows, short_reason
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.knobs import figure, under
+from memory_tui.tui.knobs import figure, same, under
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
@@ -53,11 +50,11 @@ class Pair:
 
     @property
     def row(self) -> Row | None:
-        """Return either of the two."""
+        """Return the row on the left, else the one on the right."""
         return self.left or self.right
 
     @property
-    def place(self) -> tuple[int, int]:
+    def order(self) -> tuple[int, int]:
         """Return the better of both places among what is sent, to sort by, then that on the left."""
         sent = [row.place for row in (self.left, self.right) if row is not None and row.sent]
         return min(sent, default=1000), self.left.place if self.left else 1000
@@ -68,14 +65,17 @@ def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_for
 
     `other` has what indexes that are cut by other rules know, by those rules.
     """
+    listed = [in_force]
     opened = engine.plan.settings
-    here = [] if knobs.same(opened, in_force) else [Side("as opened", opened, evidence)]
-    elsewhere = []
+    here, elsewhere = list[Side](), list[Side]()
+    if not same(opened, in_force):
+        listed.append(opened)
+        here.append(Side("as opened", opened, evidence))
     for name, profile in PROFILES.items():
         settings = engine.plan.with_profile(name)
         if not can_rank(evidence, name) or evidence.chunking not in ("", profile.chunking):
             elsewhere.append(Side(profile.title, settings, other.get(profile.chunking)))
-        elif not knobs.same(settings, in_force) and not (here and knobs.same(settings, opened)):
+        elif not any(same(settings, other_settings) for other_settings in listed):
             here.append(Side(profile.title, settings, evidence))
     return [*here, *elsewhere]
 
@@ -87,28 +87,33 @@ def places(row: Row) -> tuple[ChunkRef, ...]:
 
 def shared_lines(row: Row, other: Row) -> int:
     """Return how many lines two passages have in common, at most in one place."""
-    both = ((here, there) for here in places(row) for there in places(other) if here.path == there.path)
-    return max((min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both), default=0)
+    both = ((left, right) for left in places(row) for right in places(other) if left.path == right.path)
+    shared = (min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both)
+    return max(shared, default=0)
 
 
 def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
     """Return what either side sends, aligned; passages of two indexes where they share most lines of a note."""
 
     def twin(row: Row, others: list[Row]) -> Row | None:
-        def own(other: Row) -> bool:
+        """Return the passage of the other side that is the same one; None where none is."""
+
+        def is_of_same_note(other: Row) -> bool:
             return other.hit.chunk.path == row.hit.chunk.path
+
+        def likeness(other: Row) -> tuple[bool, int, bool]:
+            return other.sent, shared_lines(row, other), is_of_same_note(other)
 
         if same_index:
             rowids = {place.rowid for place in places(row)}
             alike = [other for other in others if rowids & {place.rowid for place in places(other)}]
-            return max(alike, key=own, default=None)
-        alike = [other for other in others if shared_lines(row, other) > 0]
-        return max(alike, key=lambda other: (other.sent, shared_lines(row, other), own(other)), default=None)
+            return max(alike, key=is_of_same_note, default=None)
+        return max((other for other in others if shared_lines(row, other) > 0), key=likeness, default=None)
 
     result = [Pair(row, twin(row, right)) for row in left if row.sent]
-    taken = {id(pair.right) for pair in result}
-    result += [Pair(twin(row, left), row) for row in right if row.sent and id(row) not in taken]
-    return sorted(result, key=lambda pair: pair.place)
+    paired = {id(pair.right) for pair in result}
+    result += [Pair(twin(row, left), row) for row in right if row.sent and id(row) not in paired]
+    return sorted(result, key=lambda pair: pair.order)
 
 
 def drawn(pair: Pair, width: int) -> Content:
@@ -116,21 +121,20 @@ def drawn(pair: Pair, width: int) -> Content:
     row = pair.row
     if row is None:
         return Content("")
-    sent = [side is not None and side.sent for side in (pair.left, pair.right)]
-    places = [side.place if side is not None and side.sent else 0 for side in (pair.left, pair.right)]
-    styles = ["", ""]
-    if sent[0] != sent[1]:
-        styles = ["$success" if each else "$error" for each in sent]
-    elif places[0] != places[1]:
-        styles = ["", "$warning"]
+    left_place, right_place = (side.place if side is not None and side.sent else 0 for side in (pair.left, pair.right))
+    left_style, right_style, title_style = "", "", ""
+    if bool(left_place) != bool(right_place):
+        title_style = "bold"
+        left_style, right_style = ("$success", "$error") if left_place else ("$error", "$success")
+    elif left_place != right_place:
+        right_style = "$warning"
     half = (width - 3) // 2
-    sides = zip((pair.left, pair.right), "AB", styles, strict=True)
-    cells = [fit(_cell(side, name, style), half) for side, name, style in sides]
+    left, right = fit(_cell(pair.left, "A", left_style), half), fit(_cell(pair.right, "B", right_style), half)
     title = row.name
     if pair.left and pair.right and pair.left.name != pair.right.name:
         title = f"A {pair.left.name}, B {pair.right.name}"
-    name = fit(Content.styled(title, "bold" if sent[0] != sent[1] else ""), width - len(row.age) - 3)
-    return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", *cells)
+    name = fit(Content.styled(title, title_style), width - len(row.age) - 3)
+    return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", left, right)
 
 
 def _cell(row: Row | None, name: str, style: str) -> Content:
@@ -176,11 +180,8 @@ def head(
 class Sides(Rows):
     """The passages; left and right are keys of the dialog, which a list would take for scrolling."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named("Read", "list.open"),
-        *named("Ranking before", "knob.less"),
-        *named("Next ranking", "knob.more"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = named("Read", "list.open")
+    BINDINGS += named("Ranking before", "knob.less") + named("Next ranking", "knob.more")
 
 
 class Compare(Dialog[None]):
@@ -193,7 +194,11 @@ class Compare(Dialog[None]):
         super().__init__("Two rankings of your question")
         self.view, self.evidence, self.settings = view, evidence, settings
         self.other = dict[str, Evidence]()
-        self.at, self.pairs, self.stop = 0, list[Pair](), Stop()
+        """What other indexes know, by the rules that cut them."""
+        self.number = 0
+        """Which of the other rankings is compared; any number, as they go round."""
+        self.pairs: list[Pair] = []
+        self.stop = Stop()
 
     def body(self) -> ComposeResult:
         """Return what is compared, and the passages."""
@@ -202,7 +207,7 @@ class Compare(Dialog[None]):
 
     def on_mount(self) -> None:
         """Compare with the first other ranking."""
-        self.compare(self.at)
+        self.compare(self.number)
 
     def on_unmount(self) -> None:
         """Ask no other index any more."""
@@ -210,18 +215,18 @@ class Compare(Dialog[None]):
 
     def action_step(self, way: int) -> None:
         """Compare with another ranking."""
-        self.at += way
-        self.compare(self.at)
+        self.number += way
+        self.compare(self.number)
 
     @work(thread=True, exclusive=True, group="compare")
-    def compare(self, at: int, make: bool = False) -> None:
+    def compare(self, number: int, make: bool = False) -> None:
         """Rank both sides; another index is asked where it is there, or is to be made."""
         engine = self.view.session.engine
         if engine is None:
             return
         every = sides(engine, self.evidence, self.other, self.settings)
         left = Side(f"{self.settings.profile.title}, in force", self.settings, self.evidence)
-        right = every[at % len(every)]
+        right = every[number % len(every)]
         profile = right.settings.profile
         # The model within the package costs nothing but the moment.
         make = make or self.evidence.provider == "builtin"
@@ -230,14 +235,16 @@ class Compare(Dialog[None]):
             if answer is not None:
                 self.other[profile.chunking] = answer
             right = Side(right.name, right.settings, answer)
-        answers = [(side, side.evidence) for side in (left, right) if side.evidence is not None]
-        traces = [engine.search.rank(evidence, side.settings) for side, evidence in answers]
-        listed = [rows(evidence, trace, len(trace.lost)) for (_, evidence), trace in zip(answers, traces, strict=True)]
-        aligned = pairs(*listed, same_index=left.evidence is right.evidence) if right.evidence is not None else []
+        a = engine.search.rank(self.evidence, left.settings)
+        traces, aligned = None, list[Pair]()
+        if right.evidence is not None:
+            b = engine.search.rank(right.evidence, right.settings)
+            traces = a, b
+            listed = [rows(self.evidence, a, len(a.lost)), rows(right.evidence, b, len(b.lost))]
+            aligned = pairs(*listed, same_index=self.evidence is right.evidence)
         # What another ranking replaced may be done later than that one.
         if not get_current_worker().is_cancelled:
-            both = (traces[0], traces[-1]) if right.evidence is not None else None
-            self.call_later(self.show, left, right, both, aligned)
+            self.call_later(self.show, left, right, traces, aligned)
 
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
@@ -249,7 +256,7 @@ class Compare(Dialog[None]):
         self.pairs, listing = pairs, self.query_one("#sides", Rows)
         self.query_one("#head", Static).update(Content("\n").join(head(left, right, traces, in_both(pairs))))
         width = max(20, listing.scrollable_content_region.width)
-        options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(pairs)]
+        options = [Option(drawn(pair, width), id=str(number)) for number, pair in enumerate(pairs)]
         if traces is None:
             options = [Option(Content(" enter makes an index by its rules, and asks it"), id=MAKE)]
         listing.refill(options or [Option(Content(" Neither sends anything."), disabled=True)])
@@ -257,10 +264,9 @@ class Compare(Dialog[None]):
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
         """Read the passage, or make the other index."""
-        event.stop()
         if event.option.id == MAKE:
             self.query_one("#head", Static).update("The other index is made and asked ...  esc stops")
-            self.compare(self.at, make=True)
+            self.compare(self.number, make=True)
         elif (row := self.pairs[event.option_index].row) is not None:
             self.dismiss(None)
             self.view.post_message(ReadNote(row.hit.chunk.path, row.line))

@@ -1,10 +1,8 @@
 """Dialogs: a text to read or agree to, a line to type, a choice, the days that were written, a note as printed."""
 
-from __future__ import annotations
-
 import datetime as dt
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,9 +15,6 @@ from textual.widgets.option_list import Option
 
 from memory_tui.tui.keys import Hints, bindings, named
 from memory_tui.tui.rows import Rows
-
-if TYPE_CHECKING:
-    from memory_tui.engine.notes import FileRow
 
 Answer = TypeVar("Answer")
 
@@ -144,7 +139,6 @@ class Line(Dialog[str]):
     @on(Input.Submitted)
     def submit(self, event: Input.Submitted) -> None:
         """Answer with the line."""
-        event.stop()
         self.dismiss(event.value.strip() or None)
 
 
@@ -171,7 +165,6 @@ class Choice(Dialog[str]):
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:
         """Answer with the id."""
-        event.stop()
         self.dismiss(self.options[event.option_index][0])
 
 
@@ -180,10 +173,10 @@ class Calendar(Dialog[str]):
 
     FOCUS = "DataTable"
 
-    def __init__(self, files: Sequence[FileRow], today: dt.date) -> None:
+    def __init__(self, by_day: Mapping[dt.date, str], today: dt.date) -> None:
         super().__init__("Written days")
-        self.by_day = {row.day: row.path for row in reversed(files) if row.day is not None}
-        last = max([*self.by_day, today])
+        self.by_day = by_day
+        last = max([*by_day, today])
         monday = last - dt.timedelta(last.weekday())
         self.weeks = [[monday + dt.timedelta(day - 7 * week) for day in range(7)] for week in range(53)]
 
@@ -192,7 +185,10 @@ class Calendar(Dialog[str]):
         grid: DataTable[Content] = DataTable(cursor_type="cell", show_row_labels=True)
         grid.add_columns(*(f"{day:%a}" for day in self.weeks[0]))
         for days in self.weeks:
-            grid.add_row(*map(self.cell, days), label=f"{days[6]:%b %Y}")
+            # A square marks a day on which something was written.
+            marks = [(" ■" if day in self.by_day else "  ", "$success") for day in days]
+            cells = [Content.assemble(f"{day.day:>2}", mark) for day, mark in zip(days, marks, strict=True)]
+            grid.add_row(*cells, label=f"{days[6]:%b %Y}")
         yield grid
 
     def on_mount(self) -> None:
@@ -200,10 +196,6 @@ class Calendar(Dialog[str]):
         newest = max(self.by_day, default=self.weeks[0][0])
         row = next((number for number, days in enumerate(self.weeks) if newest in days), 0)
         self.query_one(DataTable).move_cursor(row=row, column=newest.weekday())
-
-    def cell(self, day: dt.date) -> Content:
-        """Return a day, with a mark where something was written."""
-        return Content.assemble(f"{day.day:>2}", (" ■" if day in self.by_day else "  ", "$success"))
 
     @on(DataTable.CellSelected)
     def choose(self, event: DataTable.CellSelected) -> None:

@@ -1,7 +1,5 @@
 """The editor of a note: it saves only over the text that it opened, and what was typed survives. Or the user's own."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal
@@ -11,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 from textual import events, on, work
@@ -22,23 +20,20 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Static, TextArea
 
+from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.notes.changes import editor_text
+from memory_tui.notes.edit import AppliedChange, Curator, ExternalEdit
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.reader import MarkdownText
+from memory_tui.tui.reader import MarkdownText, Part
+from memory_tui.tui.view import View
 from memory_tui.workspace.chunking import chunks_of
 from memory_tui.workspace.notes import is_daily
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.notes.edit import AppliedChange, Curator, ExternalEdit
-    from memory_tui.tui.reader import Part
-    from memory_tui.tui.view import View
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here."""
@@ -75,11 +70,9 @@ class EditArea(MarkdownText):
 class Editor(Screen[int]):
     """Edits a note of `view`; it is dismissed with the line of the cursor, or with None where nothing was saved."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("text.save"),
-        # The text area would take escape for itself.
-        Binding("escape", "back", "Back", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text.save")
+    # The text area would take escape for itself.
+    BINDINGS += [Binding("escape", "back", "Back", priority=True)]
 
     def __init__(self, view: View, path: str, line: int, opened: Opened) -> None:
         super().__init__()
@@ -114,7 +107,7 @@ class Editor(Screen[int]):
     def on_mount(self) -> None:
         """Show the text, with the cursor where a person came from; a log goes on at its end."""
         opened, area = self.opened, self.area
-        text = opened.left.text if opened.left is not None else opened.beginning or self.shown
+        text = opened.left.text if opened.left is not None else (opened.beginning or self.shown)
         area.load_text(text)
         self.set_focus(area)
         at_end = bool(opened.beginning) or (self.line <= 1 and is_daily(self.path))
@@ -157,8 +150,10 @@ class Editor(Screen[int]):
         """Have what was typed kept, in case that this is its end."""
         self.kept = time.monotonic()
         self.turn += 1
-        typing, turn, text, before = self.opened.typing, self.turn, self.area.text, self.opened.before
-        self.store(partial(typing.keep, turn, text, before) if self.is_unsaved else partial(typing.drop, turn))
+        if self.is_unsaved:
+            self.store(partial(self.opened.typing.keep, self.turn, self.area.text, self.opened.before))
+        else:
+            self.store(partial(self.opened.typing.drop, self.turn))
 
     @work(thread=True, group="keep")
     def store(self, deed: Callable[[], None]) -> None:
@@ -236,8 +231,8 @@ class Editor(Screen[int]):
 
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:
     """Return what saving `text` means for passages, prompt and trust, as sentences with a style."""
-    data, curator = text.encode("utf-8", "replace"), engine.notes.curator
-    settings = engine.plan.settings
+    curator, settings = engine.notes.curator, engine.plan.settings
+    data = text.encode("utf-8", "replace")
     sizes = settings.whole("chunking.tokens"), settings.whole("chunking.overlap")
     passages = chunks_of(text, path, settings.profile.chunking, sizes)
     rows: list[Part] = [(f"After saving: {plural(len(passages), 'passage')}.", "")]
@@ -329,12 +324,14 @@ def edit_outside(view: View, path: str, line: int, then: Callable[[], object]) -
 
 
 def _keep_outside(view: View, begun: ExternalEdit, name: str, then: Callable[[], object]) -> None:
-    def finish(engine: Engine) -> tuple[AppliedChange | None]:
-        return (engine.notes.curator.finish_external_edit(begun, name),)
+    def finish(engine: Engine) -> None:
+        change = engine.notes.curator.finish_external_edit(begun, name)
+        if change is not None:
+            view.call_later(changes.finish, view, change, lambda _: then())
+        elif name in _AT_ONCE:
+            words = f"{name} does not wait for its window: what is saved there is not in the journal."
+            view.notify(words, markup=False)
+        else:
+            view.notify(f"{one_line(begun.path)} is as it was.", markup=False)
 
-    match view.attempt(finish):
-        case (None,):
-            quick = f"{name} does not wait for its window: what is saved there is not in the journal."
-            view.notify(quick if name in _AT_ONCE else f"{one_line(begun.path)} is as it was.", markup=False)
-        case (done,):
-            view.call_later(changes.finish, view, done, lambda _: then())
+    view.attempt(finish)

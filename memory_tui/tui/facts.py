@@ -1,7 +1,5 @@
 """Facts: sentences with a sign or a label in front, wrapped below themselves; as a list, and as a page over a view."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -42,11 +40,6 @@ class Fact(NamedTuple):
     most: int = 0
 
 
-def heading(words: str) -> Fact:
-    """Return a row above others."""
-    return Fact(words, style="bold")
-
-
 def drawn(fact: Fact, width: int) -> Content:
     """Return the row in `width` cells, its further lines below its words."""
     sign = (f"{SIGNS[fact.mark]} ", fact.mark) if fact.mark else ""
@@ -57,10 +50,16 @@ def drawn(fact: Fact, width: int) -> Content:
     # Rows that say what enter does stand one below the other, so that a line that goes on must not begin like one.
     hang = 2 if fact.does and body.cell_length > room else 0
     lines = body.wrap(room - hang) or [Content("")]
-    if fact.most and len(lines) > fact.most:
-        lines[fact.most - 1 :] = [(lines[fact.most - 1].rstrip() + Content(" …")).truncate(room, ellipsis=True)]
+    lines = cut(lines, fact.most, room)
     below = Content(" " * (lead.cell_length + hang))
     return Content("\n").join([lead + lines[0], *(below + line for line in lines[1:])])
+
+
+def cut(lines: list[Content], most: int, width: int) -> list[Content]:
+    """Return at most `most` lines, with a mark where they go on; all of them where that is 0."""
+    if not 0 < most < len(lines):
+        return lines
+    return [*lines[: most - 1], (lines[most - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)]
 
 
 def coloured(lines: Iterable[str]) -> Content:
@@ -103,10 +102,13 @@ class Facts(Rows):
     def _draw(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0:
-            # Two passages of one long line are about the same: the first has the id, which keeps the cursor.
-            own = {id(fact): key for key, fact in {fact.key: fact for fact in reversed(self.facts) if fact.key}.items()}
-            rows = [Option(drawn(f, width), own.pop(id(f), None), disabled=not f.words) for f in self.facts]
-            self.refill(rows, default=next((at for at, fact in enumerate(self.facts) if fact.key), 0))
+            rows, keys = [], set[str]()
+            for fact in self.facts:
+                # Two passages of one long line are about the same: the first has the id, which keeps the cursor.
+                id_ = fact.key if fact.key and fact.key not in keys else None
+                keys.add(fact.key)
+                rows.append(Option(drawn(fact, width), id_, disabled=not fact.words))
+            self.refill(rows, default=next((row for row, fact in enumerate(self.facts) if fact.key), 0))
 
 
 Gather = Callable[[Engine], Iterator[Sequence[Fact]]]
@@ -121,15 +123,16 @@ class Listing(Dialog[None]):
     def __init__(self, title: str, view: View, gather: Gather, waiting: str = "Reading ...") -> None:
         super().__init__(title)
         self.view, self.gather, self.waiting = view, gather, waiting
+        self.list = Facts()
 
     def body(self) -> ComposeResult:
         """Return the list."""
-        yield Facts()
+        yield self.list
 
     def on_mount(self) -> None:
         """Begin to gather."""
         self.query_one(".dialog").add_class("page")
-        self.query_one(Facts).show([Fact(self.waiting, style=MUTED)])
+        self.list.show([Fact(self.waiting, style=MUTED)])
         self.reload()
 
     @work(thread=True, exclusive=True, group="listing")
@@ -141,23 +144,17 @@ class Listing(Dialog[None]):
             for facts in self.gather(engine):
                 if worker.is_cancelled:
                     break
-                self.call_later(self.gathered, tuple(facts))
+                self.call_later(self.list.show, tuple(facts))
             return True
 
         if not self.view.attempt(run) and not worker.is_cancelled:
-            self.call_later(self.gathered, [Fact("Nothing could be read; the message says why.", style=MUTED)])
-
-    def gathered(self, facts: Sequence[Fact]) -> None:
-        """Show the rows."""
-        self.query_one(Facts).show(facts)
+            self.call_later(self.list.show, [Fact("Nothing could be read; the message says why.", style=MUTED)])
 
     @on(OptionList.OptionSelected)
-    async def selected(self, event: OptionList.OptionSelected) -> None:
+    async def selected(self) -> None:
         """Act on a row."""
-        event.stop()
-        fact = self.query_one(Facts).fact
-        if fact is not None and fact.key:
-            await self.act(fact.key)
+        if self.list.fact is not None and self.list.fact.key:
+            await self.act(self.list.fact.key)
 
     async def act(self, _key: str) -> None:
         """Do what enter does on the row `key`."""

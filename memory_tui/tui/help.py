@@ -1,7 +1,5 @@
 """The page behind `?`: what each view is for, and the keys that matter first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
@@ -63,10 +61,10 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
 def every(active: Iterable[ActiveBinding]) -> Content:
     """Return the keys of the app that work now, a line each, those of the focus first."""
     # Textual's own, which have no row of ours, move cursors.
-    own = (binding for _, binding, *_ in active if binding.id in BY_ID)
-    return Content("\n").join(
-        Content.assemble((f" {format_key(key.key):>6}  ", "$accent bold"), key.description) for key in own
-    )
+    rows = [
+        (f" {format_key(binding.key):>6}  ", binding.description) for _, binding, *_ in active if binding.id in BY_ID
+    ]
+    return Content("\n").join(Content.assemble((key, "$accent bold"), words) for key, words in rows)
 
 
 class Help(Page):

@@ -1,9 +1,7 @@
 """Statements about an answer and its passages: level, rows, verdict, sums, remedies. Plain functions of a trace."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from textual.content import Content
@@ -15,26 +13,18 @@ from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, 
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
+from memory_tui.search import trace as verdicts
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import (
-    BelowMinScore,
-    BeyondLimit,
-    Candidate,
-    ChunkRef,
-    DisplacedByMmr,
-    LoweredByDecay,
-    Recalled,
-    Trace,
-)
+from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.sentences import as_notice, ordinal, quoted
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
-from memory_tui.tui import knobs
-from memory_tui.tui.facts import MUTED, WARN, Fact, drawn
-from memory_tui.tui.knobs import figure, under
+from memory_tui.tui.facts import MUTED, WARN, Fact, cut, drawn
+from memory_tui.tui.knobs import RESULTS, figure, turn, under
 from memory_tui.tui.rows import short_path
+from memory_tui.tune.judgments import Query
 from memory_tui.workspace.notes import date_of
 
 WORDS, MEANING, AGE = "█", "▒", "░"
@@ -68,9 +58,6 @@ LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
 
-Grade = Callable[[ChunkRef], int | None]
-"""What a person said of a passage."""
-
 
 # --- sums -----------------------------------------------------------------------------------------------------------
 
@@ -98,38 +85,39 @@ def parts(hit: Candidate) -> list[Part]:
     """Return words, meaning and age, then what else counts; they add up to the score, and so do their figures."""
     weight = hit.second.weight if hit.second else 0.0
     words, meaning = (first * hit.first_share + second * weight for first, second in looks(hit))
+    running = hit.hybrid * hit.first_share
     # Of a note that the question names neither age nor factors count.
-    running, taken = hit.hybrid * hit.first_share, 0.0
-    others = {} if hit.level else {factor.term: factor.value for factor in hit.factors}
-    if not hit.level:
-        taken = running * (hit.age_factor - 1)
+    taken = 0.0 if hit.level else running * (hit.age_factor - 1)
     running += taken
-    rest = [
+    always = [
         Part("words", words, WORDS, "$success"),
         Part("meaning", meaning, MEANING, "$primary"),
         Part("age takes" if taken else "age", hit.age_points + taken, AGE, "$warning"),
+    ]
+    others = [
         Part("named by the question", hit.date_points, AGE, "$warning"),
         Part(BESIDE, -(hit.second.lost if hit.second else 0.0)),
     ]
-    for term, factor in others.items():
-        rest.append(Part(f"its {term}", running * (factor - 1)))
-        running *= factor
-    gap = hit.score - sum(part.points for part in rest)
-    rest.append(Part("named by the question" if hit.level else "rules of this release", gap))
-    kept = [part for at, part in enumerate(rest) if at < 3 or abs(part.points) >= 0.005]
-    figures = hundredths([part.points for part in kept], hit.score)
-    return [replace(part, figure=figure(units / 100)) for part, units in zip(kept, figures, strict=True)]
+    for factor in () if hit.level else hit.factors:
+        others.append(Part(f"its {factor.term}", running * (factor.value - 1)))
+        running *= factor.value
+    gap = hit.score - sum(part.points for part in (*always, *others))
+    others.append(Part("named by the question" if hit.level else "rules of this release", gap))
+    told = [*always, *(part for part in others if abs(part.points) >= 0.005)]
+    figures = hundredths([part.points for part in told], hit.score)
+    return [replace(part, figure=figure(units / 100)) for part, units in zip(told, figures, strict=True)]
 
 
 def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
     """Return a bar of `width` cells; what takes points away shortens it from the right."""
     full = min(width, max(0, round(sum(part.points for part in sums) / scale * width)))
-    pieces, total = [], 0.0
+    pieces = []
+    points, end = 0.0, 0
     for part in sums:
         if part.glyph:
-            start, total = total, total + max(0.0, part.points)
-            cells = min(full, round(total / scale * width)) - min(full, round(start / scale * width))
-            pieces.append((part.glyph * cells, part.style))
+            points += max(0.0, part.points)
+            start, end = end, min(full, round(points / scale * width))
+            pieces.append((part.glyph * (end - start), part.style))
     content = Content.assemble(*pieces)
     return content.pad_right(max(0, width - content.cell_length))
 
@@ -174,16 +162,17 @@ class Row:
 
     def _prompt(self, width: int, lines: int) -> Content:
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
-        weak = self.hit.verdict if isinstance(self.hit.verdict, BelowMinScore | LoweredByDecay) else None
-        # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
-        score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
+        score = figure(self.hit.score)
+        if isinstance(self.hit.verdict, verdicts.BelowMinScore | verdicts.LoweredByDecay):
+            # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
+            score = under(self.hit.score, self.hit.verdict.floor)[:4]
         front = Content.assemble(f" {self.place or '–':>2}{grade}", (score, "bold"), " ")
-        drawn, cells = bar(self.sums, BAR, self.scale), LEAD + BAR - front.cell_length
-        lead = Content.assemble(front, drawn.truncate(cells), " ")
+        lead = front + bar(self.sums, BAR, self.scale).truncate(LEAD + BAR - front.cell_length) + " "
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
         room = width - lead.cell_length - age.cell_length
-        older, body = (OLDER * bool(self.hit.newer), "$warning"), marked(self.body, self.marks)
+        older = (OLDER if self.hit.newer else "", "$warning")
+        body = marked(self.body, self.marks)
         if lines == 1:
             return Content.assemble(lead, fit(Content.assemble(older, f"{self.name} · ", body), room), age)
         title = fit(Content.styled(self.name, "bold" if self.sent else ""), room)
@@ -204,39 +193,44 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> Content:
 
 
 def rows(
-    evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None, also: Account | None = None
+    evidence: Evidence, trace: Trace, most: int, saved: Query | None = None, asked: Account | None = None
 ) -> list[Row]:
-    """Return the rows of what is recalled, of the `most` best others, and of the chunk that a person asked about.
+    """Return the rows of what is recalled, of the `most` best others, and of the chunk that a person `asked` about.
 
-    `also` is that chunk; what is no candidate has no place in the ranking: 0.
+    A `saved` question tells how a person judged them. What is no candidate has no place in the ranking: 0.
     """
     words, scale = MatchedWords.of(trace), perfect(trace)
     passages = () if trace.keeps_back else excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
-    read = {part.hit.chunk.rowid: part for part in passages}
+    read = {excerpt.hit.chunk.rowid: excerpt for excerpt in passages}
     result: list[Row] = []
     listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]
-    if also is not None and also.candidate is not None and also.chunk not in [hit.chunk for _, hit in listed]:
-        later = enumerate(trace.lost if also.proposed else (), 1 + len(trace.recalled))
-        listed.append((next((place for place, hit in later if hit.chunk == also.chunk), 0), also.candidate))
+    if asked is not None and asked.candidate is not None and asked.chunk not in [hit.chunk for _, hit in listed]:
+        misses = [hit.chunk for hit in trace.lost] if asked.proposed else []
+        place = len(trace.recalled) + misses.index(asked.chunk) + 1 if asked.chunk in misses else 0
+        listed.append((place, asked.candidate))
     for place, hit in listed:
-        text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, also.text if also else ""), words, trace.now, LONGEST)
-        dated = date_of(hit.chunk.path) and not workspace_of(hit.chunk.path)
-        file = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
-        name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
+        source = evidence.texts.get(hit.chunk.rowid, asked.text if asked else "")
+        text = hit_text(hit, source, words, trace.now, LONGEST)
+        # A log of this workspace is called by its day, any other note by its path.
+        name = text.name.partition(":")[0]
+        if not date_of(hit.chunk.path) or workspace_of(hit.chunk.path):
+            name = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
+        name = one_line(f"{name} {text.title}")
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
         age = age_in_list(age_of(hit, trace.now))
-        part = read.get(hit.chunk.rowid) if sent else None
-        fate = as_notice(also.fate).message if also and not place else ""
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks=tuple(text.marks))
-        varied = hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
-        result.append(replace(row, grade=grade(hit.chunk), passage=part, varied=sent and varied, fate=fate))
+        varied = sent and hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
+        excerpt = read.get(hit.chunk.rowid) if sent else None
+        fate = as_notice(asked.fate).message if asked and not place else ""
+        grade = saved.grade(hit.chunk) if saved is not None else None
+        result.append(replace(row, grade=grade, passage=excerpt, varied=varied, fate=fate))
     return result
 
 
 def other_cut(trace: Trace) -> str:
-    """Return that the release that ranks cuts notes otherwise, so that its own answer differs; empty where it is so."""
+    """Return a warning where the release that ranks cuts notes otherwise, so that its own answer differs, else ""."""
     is_other = any(notice.kind == "cut_otherwise" for notice in trace.notices)
-    return f"{trace.settings.profile.title} cuts notes otherwise" * is_other
+    return f"{trace.settings.profile.title} cuts notes otherwise" if is_other else ""
 
 
 def heading(trace: Trace) -> str:
@@ -244,57 +238,73 @@ def heading(trace: Trace) -> str:
     sent = sent_of(trace)
     if trace.keeps_back:
         return "The nearest, which your agent does not get"
-    these = "about" if other_cut(trace) else "these"
-    return f"Your agent gets {these} {sent}" if sent > 1 else "Your agent gets this" if sent else "Nothing is sent"
+    if sent > 1:
+        return f"Your agent gets {'about' if other_cut(trace) else 'these'} {sent}"
+    return "Your agent gets this" if sent else "Nothing is sent"
 
 
 def divider(trace: Trace) -> str:
     """Return what parts the passages that are sent from the others; a reason only where it is that of them all."""
     if trace.keeps_back:
         return "your agent gets none of these: probably no note answers"
+    words = "your agent does not get these"
+    if all(isinstance(hit.verdict, verdicts.BeyondLimit) for hit in trace.lost):
+        return f"{words}: it takes {trace.settings.whole(RESULTS)}"
     # No score reaches what stands for a verdict without a floor.
-    reason, floors = "", {getattr(hit.verdict, "floor", float("inf")) for hit in trace.lost}
-    if all(isinstance(hit.verdict, BeyondLimit) for hit in trace.lost):
-        reason = f": it takes {trace.settings.whole(knobs.RESULTS)}"
-    elif len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
-        reason = f": they score under {figure(max(floors))}"
-    return f"your agent does not get these{reason}"
+    floors = {getattr(hit.verdict, "floor", float("inf")) for hit in trace.lost}
+    if len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
+        return f"{words}: they score under {figure(max(floors))}"
+    return words
 
 
 # --- the line above -------------------------------------------------------------------------------------------------
 
 
+def _level_sentence(trace: Trace, *, wide: bool) -> tuple[str, str]:
+    """Return in a sentence whether the notes answer, and its style; an empty one where nothing can be said."""
+    level = trace.level
+    kind, detail = (level.level, level.in_part) if level else ("", "")
+    by, why = wording.answered_by(trace)
+    limits = "" if by == "by words and vectors" else by.replace("vectors", "meaning")
+    if detail:
+        kind = "in part"
+    if kind in ("in part", "found") and why == trace.plan.unmatched:
+        kind, limits = "unmatched", ""
+        detail = detail or "like ones"
+    mark = " " if detail else ": "
+    if level and not detail and (kind != "found" or round(level.signals.held, 2) < 1):
+        detail = f"words and like words match {level.signals.held:.0%}"
+        if kind == "found":
+            kind = "by weight"
+        elif level.signals.held >= level.doubt_below and not limits:
+            # Words alone would do, so it is meaning that lowered the level.
+            detail += ", far in meaning"
+    details = ", ".join(filter(None, (detail, limits)))
+    if kind not in LEVELS:
+        return f"{limits[:1].upper()}{limits[1:]}." if limits else "", ""
+    sign, style, long, short = LEVELS[kind]
+    return f"{sign} {long if wide else short}{mark if details else ''}{details}.", style
+
+
 def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
-    wide, sent, level = width >= 100, sent_of(trace), trace.level
-    in_part = level.in_part if level else ""
-    by, why = wording.answered_by(trace)
-    kind: str = "in part" if in_part else level.level if level else ""
-    if unmatched := kind in ("in part", "found") and why == trace.plan.unmatched:
-        kind, in_part = "unmatched", in_part or "like ones"
-    limits = "" if unmatched or by == "by words and vectors" else by.replace("vectors", "meaning")
-    held = in_part
-    if level and not in_part and (kind != "found" or round(level.signals.held, 2) < 1):
-        # Where words alone would do, meaning lowered the level.
-        is_far = kind != "found" and level.signals.held >= level.doubt_below and not limits
-        held = f"words and like words match {level.signals.held:.0%}{', far in meaning' * is_far}"
-        kind = "by weight" if kind == "found" else kind
-    mark, style, long, short = LEVELS.get(kind, ("", "", "", ""))
-    head = f"{mark} {long if wide else short}".strip()
-    more = ", ".join(filter(None, (held, limits)))
-    head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
-    head = f"{head}." if head else ""
-    total = f"{trace.funnel.candidates:,} found"
-    about = "about " * bool(cut := other_cut(trace))
-    gets = f"Your agent gets {about or 'the first ' * wide}{sent} of {total}." if sent else "Your agent gets nothing."
+    wide, sent = width >= 100, sent_of(trace)
+    head, style = _level_sentence(trace, wide=wide)
+    cut = other_cut(trace)
+    about = "about " if cut else ""
+    gets, gets_in_short = "Your agent gets nothing.", "Agent gets nothing."
+    if sent:
+        gets = f"Your agent gets {about or 'the first ' * wide}{sent} of {trace.funnel.candidates:,} found."
+        gets_in_short = f"Your agent gets {about}{sent}."
     read = Content.styled(cut or one_line("; ".join(trace.plan.readings)), "$warning")
-    ranking += "   c compares" * (wide and bool(ranking))
-    keys = "  c compares " if cut else "  u as written " if read else f"{ranking} "
+    keys = f"{ranking}{'   c compares' if wide and ranking else ''} "
+    if read:
+        keys = "  c compares " if cut else "  u as written "
     key = Content.styled(keys, "$warning" if read else MUTED)
     # What is undone by a key is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
-    for said in (gets, f"Your agent gets {about}{sent}." if sent else "Agent gets nothing.", "" if head else gets):
-        left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", said)
+    for sentence in (gets, gets_in_short, "" if head else gets):
+        left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)
         if left.cell_length + need <= width:
             break
     room = width - left.cell_length - key.cell_length
@@ -312,14 +322,16 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
         return "is found by its meaning"
     forms = [word.form for word in spoken if word.count]
     # Of pairs of characters the longest run is the word.
-    holds = [form for form in forms if not any(form != other and form in other for other in forms)]
+    holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
     lacks = list(as_asked((word.word for word in spoken if not word.count), trace.query))
+    if not holds and row.hit.text_points > 0:
+        return "has the words in its headings or its date"
     if not holds:
-        if row.hit.text_points > 0:
-            return "has the words in its headings or its date"
-        measures = row.hit.second.measures if row.hit.second and row.sums[0].points >= 0.005 else ()
-        _, likes = max(((each.points, LIKES[each.name]) for each in measures if each.name in LIKES), default=(0, ""))
-        return f"has none of the words you asked for{likes}"
+        words, *_ = row.sums
+        measures = row.hit.second.measures if row.hit.second and words.points >= 0.005 else ()
+        likes = [(measure.points, LIKES[measure.name]) for measure in measures if measure.name in LIKES]
+        _, most_like = max(likes, default=(0, ""))
+        return f"has none of the words you asked for{most_like}"
     if not lacks:
         apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
         return f"has the words you asked for{', but not together' if apart else ''}"
@@ -330,9 +342,11 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
     named = "is named by the question and " if row.hit.level else ""
-    near = "; meaning gives most of its score" if row.sums[1].points > row.hit.score / 2 else ""
-    weight = row.hit.second.weight if row.hit.second and not row.hit.second.measures else 0.0
-    unseen = UNSEEN.format(CANDIDATES, figure(weight)) if weight > row.hit.score and not row.sent else ""
+    _, meaning, *_ = row.sums
+    near = "; meaning gives most of its score" if meaning.points > row.hit.score / 2 else ""
+    # What the second look would add to a passage that it did not see.
+    missed = row.hit.second.weight if row.hit.second and not row.hit.second.measures else 0.0
+    unseen = UNSEEN.format(CANDIDATES, figure(missed)) if missed > row.hit.score and not row.sent else ""
     match row.hit.verdict:
         case _ if row.fate:
             return row.fate
@@ -342,13 +356,13 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             reason = "It is sent although it is weak, because of its words. "
         case Recalled(relaxed=True):
             reason = "Nothing is strong enough, so its words are enough. "
-        case BeyondLimit(place=place, limit=limit):
+        case verdicts.BeyondLimit(place=place, limit=limit):
             reason = f"It is {ordinal(place)}{'' if unseen else f', and the agent gets {limit}'}. "
-        case BelowMinScore(floor=floor):
+        case verdicts.BelowMinScore(floor=floor):
             reason = f"It scores {under(row.hit.score, floor)}, and under {figure(floor)} is too weak. "
-        case LoweredByDecay(floor=floor, age_days=days):
+        case verdicts.LoweredByDecay(floor=floor, age_days=days):
             reason = f"Its age of {age_in_list(days)} pressed it under {figure(floor)}. "
-        case DisplacedByMmr(twin=twin):
+        case verdicts.DisplacedByMmr(twin=twin):
             reason = f"It says much the same as {one_line(twin.path)}:{twin.start_line}. "
         case _:
             reason = ""
@@ -359,18 +373,16 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
 def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
     verdict = row.hit.verdict
-    if isinstance(verdict, BelowMinScore | LoweredByDecay):
-        return f"under {figure(verdict.floor)}{' by age' * isinstance(verdict, LoweredByDecay)}"
+    if isinstance(verdict, verdicts.BelowMinScore | verdicts.LoweredByDecay):
+        return f"under {figure(verdict.floor)}{' by age' * isinstance(verdict, verdicts.LoweredByDecay)}"
     return "kept back" if isinstance(verdict, Recalled) else as_notice(verdict).short
 
 
 def within(text: str, width: int, lines: int) -> Content:
     """Return as much of `text` as so many `lines` hold, with a mark where it goes on."""
     folded = Content(text).wrap(max(1, width))
-    if not 0 < lines < len(folded):
-        return Content(text)
-    last = (folded[lines - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
-    return Content("\n").join([*folded[: lines - 1], last])
+    shown = cut(folded, lines, width)
+    return Content(text) if shown is folded else Content("\n").join(shown)
 
 
 # --- the sums -------------------------------------------------------------------------------------------------------
@@ -399,24 +411,29 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
 
 def second_look(row: Row) -> str:
     """Return which part the second look has made more than its weight, in a few words; empty where it did not."""
-    weights = zip(row.sums, (row.hit.text_weight, row.hit.vector_weight), strict=False)
-    over = ((part.name, weight) for part, weight in weights if row.hit.second and part.points > weight + 0.005)
-    return next((f"{name} over {figure(weight)}: second look" for name, weight in over), "")
+    words, meaning, *_ = row.sums
+    for part, weight in ((words, row.hit.text_weight), (meaning, row.hit.vector_weight)):
+        if row.hit.second and part.points > weight + 0.005:
+            return f"{part.name} over {figure(weight)}: second look"
+    return ""
 
 
 def _age(row: Row) -> str:
     days = row.hit.age_days
     if row.hit.age_basis == "off":
         return "does not count"
-    return "always" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
+    if days is None:
+        return "always"
+    return "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
 
 
 def sums_in_a_line(row: Row, width: int) -> Content:
     """Return the sums in one line of at most `width` cells, with bars where there is room for them."""
     score = Content.assemble("score ", (figure(row.hit.score), "bold"))
-    more = [Content.styled(text, MUTED)] if (text := second_look(row)) else []
-    for cells, end in ((6, more), (3, more), (6, []), (3, []), (0, [])):
-        line = Content.assemble(" ", Content("  ").join([*(_sum(part, cells) for part in row.sums), score, *end]))
+    remark = second_look(row)
+    for bar_cells, end in ((6, remark), (3, remark), (6, ""), (3, ""), (0, "")):
+        pieces = [*(_sum(part, bar_cells) for part in row.sums), score, Content.styled(end, MUTED)]
+        line = Content(" ") + Content("  ").join(piece for piece in pieces if piece)
         if line.cell_length <= width:
             break
     return line.truncate(width, ellipsis=True)
@@ -432,11 +449,15 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     """Return what makes each sum, then every step with what it takes to redo it by hand, and what the answer lacks."""
     hit, rows = row.hit, list[Fact]()
     every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
-    digits, shares = every[0].digits, (hit.first_share, hit.second.weight if hit.second else 0.0)
-    for at, part in enumerate([*row.sums, Part("score", hit.score, figure=figure(hit.score))]):
-        pairs = zip(looks(hit)[at], shares, strict=True) if at < 2 and shares[0] != 1.0 else ()
-        way = " + ".join(f"{figure(points, digits)} x {figure(share, 4)}" for points, share in pairs if share)
-        words = f"{part.figure:>4} {way}{' = ' if way else ''}{figure(part.points, 3)}"
+    shares = [figure(share, 4) if share else "" for share in (hit.first_share, hit.second.weight if hit.second else 0)]
+    ways: dict[str, str] = {}
+    # How words and meaning come about where there were two looks; of what else counts a step below tells.
+    for name, look in zip(("words", "meaning"), looks(hit), strict=True) if hit.first_share != 1.0 else ():
+        points = [figure(points, every[0].digits) for points in look]
+        terms = [f"{point} x {share}" for point, share in zip(points, shares, strict=True) if share]
+        ways[name] = " + ".join(terms) + " = " if terms else ""
+    for part in [*row.sums, Part("score", hit.score, figure=figure(hit.score))]:
+        words = f"{part.figure:>4} {ways.get(part.name, '')}{figure(part.points, 3)}"
         rows.append(Fact(words, label=part.name, style="bold"))
     for step in [*every, wording.file_line(hit.chunk.path, trace)]:
         words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"
@@ -447,15 +468,21 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
 
 def reads(row: Row, line: int, width: int) -> Content:
     """Return the line above the text: whether the agent does not get `line`, and where it reads what it gets."""
-    chunk, part = row.hit.chunk, row.passage
-    whole = "-".join(map(str, dict.fromkeys((chunk.start_line, row.hit.last_line))))
-    head = Content.styled("The agent reads  " if part else "What it says  ", "bold")
-    of = "" if part is None or part.is_whole else f"  of {whole}"
-    # What a person acts on is not what a long name cuts off.
-    if part is not None and part.leaves_out(line):
-        head, of = Content.styled(f"Line {line} is not sent, but  ", "bold $warning"), ""
-    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, dict.fromkeys(part.lines)))}"
-    return Content.assemble(head, short_path(place, width - head.cell_length - len(of)), (of, MUTED))
+    chunk, excerpt = row.hit.chunk, row.passage
+    head = Content.styled("The agent reads  " if excerpt else "What it says  ", "bold")
+    numbers = _numbers(chunk.start_line, row.hit.last_line)
+    of_whole = "" if excerpt is None or excerpt.is_whole else f"  of {numbers}"
+    if excerpt is not None:
+        numbers = _numbers(*excerpt.lines)
+    if excerpt is not None and excerpt.leaves_out(line):
+        # What a person acts on is not what a long name cuts off.
+        head, of_whole = Content.styled(f"Line {line} is not sent, but  ", "bold $warning"), ""
+    place = short_path(f"{safe(chunk.path)}:{numbers}", width - head.cell_length - len(of_whole))
+    return Content.assemble(head, place, (of_whole, MUTED))
+
+
+def _numbers(first: int, last: int) -> str:
+    return f"{first}-{last}" if last != first else f"{first}"
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------
@@ -468,8 +495,8 @@ def qmd_row(hit: QmdHit, width: int, lines: int) -> Content:
     body = Content(one_line(hit.snippet[:300]))
     if lines == 1:
         return fit(Content.assemble(lead, f"{name} · ", body), width)
-    head = fit(Content.assemble(lead, (name, "bold")), width)
-    return Content.assemble(head, "\n", " " * LEAD, fit(body, width - LEAD))
+    title = fit(Content.assemble(lead, (name, "bold")), width)
+    return Content.assemble(title, "\n", " " * LEAD, fit(body, width - LEAD))
 
 
 def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:
@@ -496,16 +523,18 @@ class Remedy:
     def effect(self, width: int) -> Content:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
-        few = f"{len(self.out)} out{best and f', {best} too'}"
-        drops = few.replace("out", "drop out", 1) if self.out else "nothing else drops out"
+        count = f"{len(self.out)} out{best and f', {best} too'}"
+        drops = count.replace("out", "drop out", 1) if self.out else "nothing else drops out"
         if len(self.out) == 1:
+            [(_, name)] = self.out
             lead, end = (f"{best}, ", ", drops out") if best else ("", " drops out")
             room = max(FEWEST, min(MOST, width - len(f"{self.place}; {lead}{end}")))
-            drops = f"{lead}{Content(self.out[0][1]).truncate(room, ellipsis=True)}{end}"
-            few = f"{best} drops out" if best else few
-        ways = [Content.styled(f"{self.place}; {words}", MUTED) for words in (drops, few)]
-        ways *= isinstance(self.remedy, Change)
-        return next((way for way in ways if way.cell_length <= width), Content.styled(self.place, MUTED))
+            drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}{end}"
+            count = f"{best} drops out" if best else count
+        # Another question has no price: of what drops out there nothing is known.
+        prices = (f"; {drops}", f"; {count}", "") if isinstance(self.remedy, Change) else ("",)
+        ways = [Content.styled(f"{self.place}{price}", MUTED) for price in prices]
+        return next((way for way in ways if way.cell_length <= width), ways[-1])
 
     def drawn(self, width: int) -> Content:
         """Return a line of exactly `width` cells; what there is now gives way to the effect of the remedy."""
@@ -516,7 +545,7 @@ class Remedy:
 
 def turns(change: Change) -> str:
     """Return what a change turns."""
-    return " and ".join(knobs.turn(turn.key, turn.value, turn.was) for turn in change.turns)
+    return " and ".join(turn(knob.key, knob.value, knob.was) for knob in change.turns)
 
 
 def remedies(

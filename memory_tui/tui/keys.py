@@ -1,7 +1,5 @@
 """Every key of the app: what it does, where, and how a person changes it in keys.toml."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +23,6 @@ class Key(NamedTuple):
     action: str
     words: str
     hint: bool = False
-
-    @property
-    def group(self) -> str:
-        """Return the part of the id before the point."""
-        return self.id.partition(".")[0]
 
 
 TABLE: tuple[Key, ...] = (
@@ -84,7 +77,7 @@ BY_ID = {key.id: key for key in TABLE}
 
 def bindings(*names: str) -> list[BindingType]:
     """Return the bindings of some groups (`note`) or single keys (`note.copy`), in the order given."""
-    rows = [key for name in names for key in TABLE if name in (key.group, key.id)]
+    rows = [key for name in names for key in TABLE if key.id == name or key.id.startswith(f"{name}.")]
     return [Binding(key.keys, key.action, key.words, show=key.hint, id=key.id) for key in rows]
 
 
@@ -112,9 +105,8 @@ def read_keymap(path: Path) -> Mapping[str, str]:
     try:
         chosen = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error}.", "Correct it; every key works as it came until then."
-        ) from None
+        next_step = "Correct it; every key works as it came until then."
+        raise ConfigError(f"{path} cannot be read: {error}.", next_step) from None
     for id_, keys in chosen.items():
         if id_ not in BY_ID:
             raise ConfigError(f"{path} names {id_}, which is no key of the app.", "memory-tui help keys lists the ids.")

@@ -1,7 +1,5 @@
 """The knobs of a ranking in a person's words, and the steps they take; plain functions of settings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The memories on this machine: a page of the app, and what is asked where no workspace is meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,15 +11,14 @@ from textual.widgets import Footer, OptionList
 
 from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.machine import Memory
 from memory_tui.formatting import one_line
 from memory_tui.tui import themes
-from memory_tui.tui.facts import MUTED, WARN, Fact, Facts, Listing, heading
+from memory_tui.tui.facts import MUTED, WARN, Fact, Facts, Listing
 from memory_tui.tui.session import Reopen, opener_of
 from memory_tui.tui.view import View
 
 
-def rows(memories: Sequence[Memory], here: Path | None = None, decisions: int | None = None) -> Iterator[Fact]:
+def rows(memories: Sequence[machine.Memory], here: Path | None = None, decisions: int | None = None) -> Iterator[Fact]:
     """Yield each memory with what is to be said of it; the one that is open has no key, and its inbox `decisions`."""
     for number, memory in enumerate(memories):
         is_here = here is not None and memory.folder.resolve() == here.resolve()
@@ -41,7 +38,7 @@ class MachinePage(Listing):
 
     def __init__(self, view: View) -> None:
         super().__init__("Every memory on this machine", view, self.memories)
-        self.every: list[Memory] = []
+        self.every: list[machine.Memory] = []
 
     def memories(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the memories."""
@@ -67,7 +64,7 @@ class Chooser(App[Path]):
     CSS_PATH = "app.tcss"
     BINDINGS = [("escape,q", "quit", "Quit")]  # noqa: RUF012 - declared without ClassVar
 
-    def __init__(self, memories: Sequence[Memory]) -> None:
+    def __init__(self, memories: Sequence[machine.Memory]) -> None:
         self.set_reactive(Chooser.theme, themes.first())
         super().__init__()
         self.memories = memories
@@ -78,7 +75,7 @@ class Chooser(App[Path]):
 
     def on_mount(self) -> None:
         """Show them."""
-        facts = [heading("Which memory do you want to see?"), *rows(self.memories)]
+        facts = [Fact("Which memory do you want to see?", style="bold"), *rows(self.memories)]
         self.query_one(Facts).show([fact for fact in facts if not fact.key.startswith("move:")])
 
     @on(OptionList.OptionSelected)

@@ -46,6 +46,7 @@ MARKS = {
 """The mark and style of each state that is not `~`; what is pending says how."""
 RECALL_SECONDS = 7 * 86_400.0
 """So far back transcripts are read."""
+_ONLY_LOOKING = "Notes that appear here are indexed at once. Only looking? Run memory-tui demo."
 _OFTEN = 5
 _YEAR = 330
 """Days after which a day is written with its year."""
@@ -57,11 +58,14 @@ _YEAR = 330
 def ordered(files: Sequence[FileRow]) -> list[FileRow]:
     """Return the notes as they are listed: the curated one, topics, days from the newest on, transcripts last."""
 
-    def place(row: FileRow) -> tuple[int, int, str]:
-        group = 3 if row.source == SOURCE else 0 if row.path in ROOT_NOTES else 2 if row.day else 1
-        return group, -(row.day.toordinal() if row.day and group == 2 else 0), row.path
+    def order(row: FileRow) -> tuple[int, int, str]:
+        if row.source == SOURCE:
+            return 3, 0, row.path
+        if row.path in ROOT_NOTES:
+            return 0, 0, row.path
+        return (2, -row.day.toordinal(), row.path) if row.day else (1, 0, row.path)
 
-    return sorted(files, key=place)
+    return sorted(files, key=order)
 
 
 def matches(row: FileRow, letters: str, use: str = "") -> bool:
@@ -77,25 +81,24 @@ def matches(row: FileRow, letters: str, use: str = "") -> bool:
 def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
     """Return the row of a note: its state, day or name, and title, which repeats no day."""
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
-    mark, style = MARKS.get(state, ("~", "$warning"))
+    mark = ("■", "$accent") if marked else MARKS.get(state, ("~", "$warning"))
     title = one_line(row.title)
     if row.day is not None and row.source != SOURCE:
         name = f"{row.day.day:>2} {row.day:%b}" + (f" {row.day:%y}" if (today - row.day).days > _YEAR else "")
-        name = row.dated if 0 < len(row.dated) < len("2026-03-07") else name
-        stem = row.path.rpartition("/")[2].removesuffix(".md")
+        if 0 < len(row.dated) < len("2026-03-07"):
+            # A note of a whole month or year.
+            name = row.dated
+        folder, _, stem = row.path.removeprefix("memory/").removesuffix(".md").rpartition("/")
         rest = one_line(stem.removeprefix(f"{row.day}").strip("-_ ")) if stem.startswith(f"{row.day}") else ""
         if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
             name += f" {rest}"
-        name = f"{name} {one_line(row.path.removeprefix('memory/').rpartition('/')[0].strip('0123456789-/'))}".rstrip()
+        name = f"{name} {one_line(folder.strip('0123456789-/'))}".rstrip()
     else:
         name = short_path(one_line(row.path.removeprefix("memory/")), width - 2)
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
-    return Content.assemble(
-        ("■" if marked else mark, "$accent" if marked else style),
-        f" {name}",
-        (f"  {row.kind}" if row.kind else "", "$accent"),
-        (f"  {title}" if title else "", "$foreground-muted"),
-    ).truncate(width, ellipsis=True)
+    kind = (f"  {row.kind}" if row.kind else "", "$accent")
+    words = (f"  {title}" if title else "", "$foreground-muted")
+    return Content.assemble(mark, f" {name}", kind, words).truncate(width, ellipsis=True)
 
 
 # --- the note -----------------------------------------------------------------------------------------------------
@@ -147,15 +150,15 @@ def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
 def line_after(before: NotePage, after: NotePage, line: int) -> int:
     """Return where `line` of a note stands when it was read again: by its place, else by its text, the nearest."""
     old, new = before.text.split("\n"), after.text.split("\n")
-    at = line - before.first
-    if not 0 <= at < len(old):
+    index, more = line - before.first, len(new) - len(old)
+    if not 0 <= index < len(old):
         return line
-    if len(new) == len(old) or old[: at + 1] == new[: at + 1]:
-        return after.first + min(at, len(new) - 1)
-    if old[at:] == new[len(new) - len(old) + at :]:
-        return after.first + len(new) - len(old) + at
-    alike = [place for place, text in enumerate(new) if text == old[at]]
-    return after.first + min(alike, key=lambda place: abs(place - at), default=min(at, len(new) - 1))
+    if more == 0 or old[: index + 1] == new[: index + 1]:
+        return after.first + min(index, len(new) - 1)
+    if old[index:] == new[more + index :]:
+        return after.first + more + index
+    alike = [number for number, text in enumerate(new) if text == old[index]]
+    return after.first + min(alike, key=lambda number: abs(number - index), default=min(index, len(new) - 1))
 
 
 def size_words(size: int) -> str:
@@ -173,11 +176,13 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
     name = host.lower().replace(" ", "-")
-    cut = next((each.cut for each in plan.budget(engine.notes.curator.read(path)) if each.host.name == name), None)
+    budgets = plan.budget(engine.notes.curator.read(path))
+    cut = next((budget.cut for budget in budgets if budget.host.name == name), None)
     if cut is None:
         return NotePage(path)
     # Of the line in which a cut falls the beginning is read.
-    first, end = cut.whole[0], cut.until_line or lines + 1
+    first, _ = cut.whole
+    end = cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
     parts = ((f"{host} starts without {cut.lines}", "$error"),)
     return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
@@ -197,15 +202,15 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
 
 def age(plan: Plan, row: FileRow) -> str:
     """Return the age that a search counts, in words; `always` for what does not."""
-    profile = plan.profile
-    if profile.exact_paths or profile.age == "multiply":
-        dated = (note_date_2026_9 if profile.exact_paths else note_date)(row.path)
-        day, evergreen = dated.day, dated.basis == "evergreen"
-    else:
-        day, evergreen = row.day, row.day is None
-    if row.source != SOURCE and evergreen:
+    day, is_evergreen = row.day, row.day is None
+    if plan.profile.exact_paths or plan.profile.age == "multiply":
+        # These profiles read the day from the path alone.
+        dated = note_date_2026_9(row.path) if plan.profile.exact_paths else note_date(row.path)
+        day, is_evergreen = dated.day, dated.basis == "evergreen"
+    if row.source != SOURCE and is_evergreen:
         return "always"
-    return age_words((today_of(plan) - (day or dt.datetime.fromtimestamp(row.mtime).date())).days)
+    counted_from = day or dt.datetime.fromtimestamp(row.mtime).date()
+    return age_words((today_of(plan) - counted_from).days)
 
 
 def today_of(plan: Plan) -> dt.date:
@@ -326,12 +331,11 @@ def first_steps(plan: Plan) -> Content:
     else:
         host, how = "", "OpenClaw reads MEMORY.md and the logs of today and yesterday when a session starts."
         words = "Write the first line of today's log."
-    return Content.assemble(
-        (f"No notes in {folder} yet.\n\n", "bold"),
-        f"This is a memory of {host}. {how}\n\n" if host else f"{how}\n\n",
-        (" a ", "reverse bold"),
-        f"  {words}\n\n",
-        (" 6 ", "reverse bold"),
-        f"  Connect {host or 'an agent'}, so that it asks these notes by itself.\n\n",
-        ("Notes that appear here are indexed at once. Only looking? Run memory-tui demo.", "$foreground-muted"),
-    )
+    connect = f"Connect {host or 'an agent'}, so that it asks these notes by itself."
+    paragraphs = [
+        Content.styled(f"No notes in {folder} yet.", "bold"),
+        Content(f"This is a memory of {host}. {how}" if host else how),
+        *(Content.assemble((f" {key} ", "reverse bold"), f"  {does}") for key, does in (("a", words), ("6", connect))),
+        Content.styled(_ONLY_LOOKING, "$foreground-muted"),
+    ]
+    return Content("\n\n").join(paragraphs)

@@ -1,7 +1,5 @@
 """The page of what OpenClaw keeps: trust of notes, dreams, sessions, long-term memories, its index."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -11,10 +9,9 @@ from memory_tui.errors import Unreadable
 from memory_tui.formatting import one_line, plural
 from memory_tui.openclaw import compare, flush
 from memory_tui.openclaw.dreaming import TITLES, dream_blocks
-from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.prompt import NO_WAY_BACK
 from memory_tui.openclaw.trust import TrustReport, trust_summary
-from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing, heading
+from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
 
@@ -27,16 +24,14 @@ def kept(engine: Engine) -> Iterator[Sequence[Fact]]:
     rows = [*trust(engine.trust()), Fact("")]
     yield [*rows, Fact("Reading the notes ...", style=MUTED)]
     rows += [*dreams(engine), Fact(""), *sessions(flush.near(engine.plan.config)), Fact("")]
-    rows += [
-        Fact("Long-term memories", "memories", does=f"in LanceDB, {engine.memories.label}"),
-        Fact("Its own index", "compare", does="beside the notes"),
-    ]
+    rows.append(Fact("Long-term memories", "memories", does=f"in LanceDB, {engine.memories.label}"))
+    rows.append(Fact("Its own index", "compare", does="beside the notes"))
     yield rows
 
 
 def trust(report: TrustReport | None) -> Iterator[Fact]:
     """Yield what the ledger says of the notes, those that are not trusted first."""
-    yield heading("Trust: which notes changed behind OpenClaw's back")
+    yield Fact("Trust: which notes changed behind OpenClaw's back", style="bold")
     if report is None or not report.ledger:
         yield Fact(_NO_LEDGER, style=MUTED)
         return
@@ -51,7 +46,7 @@ def trust(report: TrustReport | None) -> Iterator[Fact]:
 
 def dreams(engine: Engine) -> Iterator[Fact]:
     """Yield the notes that dreaming wrote into, with what."""
-    yield heading("Dreams: what OpenClaw writes by itself at night")
+    yield Fact("Dreams: what OpenClaw writes by itself at night", style="bold")
     count = 0
     for row in engine.notes.files():
         try:
@@ -67,9 +62,9 @@ def dreams(engine: Engine) -> Iterator[Fact]:
         yield Fact("Dreaming wrote nothing into these notes.", style=MUTED)
 
 
-def sessions(rows: Sequence[Nearness]) -> Iterator[Fact]:
+def sessions(rows: Sequence[flush.Nearness]) -> Iterator[Fact]:
     """Yield the sessions that were used last, and which of them is to be flushed now."""
-    yield heading("Sessions")
+    yield Fact("Sessions", style="bold")
     for row in rows[:_SESSIONS]:
         yield Fact(one_line(row.sentence), mark=WARN if row.decision.flush else "")
     if len(rows) > _SESSIONS:

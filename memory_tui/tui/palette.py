@@ -1,7 +1,5 @@
 """The command palette: every command by its name and by what people call it, view by view, machinery last."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -127,8 +125,8 @@ class Commands(Provider):
     async def discover(self) -> Hits:
         """Yield every command, in the table's order."""
         for command in self._offered:
-            choose = partial(self.app.post_message, Chosen(command))
-            yield DiscoveryHit(self._row(Content(command.title), command), choose, command.title)
+            row = self._row(Content(command.title), command)
+            yield DiscoveryHit(row, partial(self.app.post_message, Chosen(command)), command.title)
 
     async def search(self, query: str) -> Hits:
         """Yield what holds the words, then what has letters like them."""

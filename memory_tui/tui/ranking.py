@@ -1,7 +1,5 @@
 """The ranking: one line, and its knobs as a list; a list of our own because left and right turn the row under it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +17,6 @@ from memory_tui.tui import knobs
 from memory_tui.tui.facts import MUTED, WARN, coloured
 from memory_tui.tui.hits import NOW, fit
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 
 LEAD, EFFECT = 26, 13
@@ -34,11 +31,8 @@ Effects = Mapping[tuple[str, int], str]
 class Knobs(Rows):
     """The knobs that have an effect; left and right try a step, escape folds them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("knob", "text.back"),
-        *named("Write", "change.do"),
-        *named("", "list.open"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("knob", "text.back")
+    BINDINGS += named("Write", "change.do") + named("", "list.open")
 
     @dataclass
     class Stepped(Message):
@@ -71,8 +65,9 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
     room = width - LEAD - 2 * EFFECT - 6
     scale = f"  {knobs.slider(key, value, room)}" if room > 6 else ""
     lead = Content.assemble(f" {name} ", (f"{text:>{LEAD - len(name) - 1}}", "bold"), (scale, "$primary"))
-    sides = [f"{arrow} {effects[key, way]}" if (key, way) in effects else "" for arrow, way in (("‹", -1), ("›", 1))]
-    end = f" {sides[0]:<{EFFECT}} {sides[1]:<{EFFECT}}"
+    less = f"‹ {effects[key, -1]}" if (key, -1) in effects else ""
+    more = f"› {effects[key, 1]}" if (key, 1) in effects else ""
+    end = f" {less:<{EFFECT}} {more:<{EFFECT}}"
     return Content.assemble(fit(lead, width - len(end)), (end, MUTED))
 
 
@@ -80,54 +75,56 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     """Return what the knob under the cursor is, in two lines: its help and where its value is from."""
     knob, value = BY_KEY[key], settings.values[key]
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
-    words = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
-    head = Content.styled(f" {words}", MUTED).truncate(width, ellipsis=True)
-    words = knob.help.replace("chunk", "passage").replace("second stage", "second look")
-    words = ELSEWHERE if key == knobs.PROFILE else words
+    source = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
+    last = Content.styled(f" {source}", MUTED).truncate(width, ellipsis=True)
+    help = knob.help.replace("chunk", "passage").replace("second stage", "second look")
+    if key == knobs.PROFILE:
+        help = ELSEWHERE
     # Behind `t` stands what a person needs to turn it, so it is not cut.
-    return Content("\n").join([*(Content(" ") + row for row in Content(words).wrap(max(1, width - 1))), head])
+    return Content("\n").join([*(Content(" ") + row for row in Content(help).wrap(max(1, width - 1))), last])
 
 
 def difference(patch: Patch) -> Content:
     """Return what writing a ranking does: the values in words, what has no place there, and the lines of the file."""
     pieces = [(f"Into {safe(str(patch.target))}:\n", "bold")]
-    turned = [each for each in patch.changes if each.key in knobs.NAMES]
-    pieces += [(f"  {knobs.turn(c.key, c.after, c.before)}   at {safe(c.place)}\n", "") for c in turned]
+    turned = [change for change in patch.changes if change.key in knobs.NAMES]
+    turns = [knobs.turn(change.key, change.after, change.before) for change in turned]
+    pieces += [(f"  {turn}   at {safe(change.place)}\n", "") for turn, change in zip(turns, turned, strict=True)]
     pieces += [(f"  not written: {key}: {one_line(reason)}.\n", "$warning") for key, reason in patch.left]
     pieces += [(f"{one_line(note)}\n", MUTED) for note in patch.notes]
     return Content.assemble(*pieces, "\n", coloured(patch.diff().splitlines()))
 
 
-def line(settings: Settings, opened: Settings, width: int, *, then: bool = False) -> Content:
+def line(settings: Settings, configured: Settings, width: int, *, is_past: bool = False) -> Content:
     """Return the ranking in one line: three numbers where there is little room.
 
-    Of one that is tried, or (`then`) that of a question of then, it is what differs from `opened`.
+    Of one that is tried, or (`is_past`) held when a logged question was asked, it is what differs from `configured`.
     """
     keys = knobs.active(settings)
-    if tried := then or not knobs.same(settings, opened):
-        values = ((key, settings.values[key].value, opened.values[key].value) for key in keys)
-        items = [knobs.turn(key, value, was, "now" if then else "was") for key, value, was in values if value != was]
-    else:
-        items = [*_numbers(settings, keys, width)]
-    name = "Of then" if then else "Tried" if tried else "Ranking"
-    head = Content.styled(f" {name:<9}", f"bold {WARN * tried}".strip())
-    tail = "u takes back" if tried else "t turn"
+    is_tried = is_past or not knobs.same(settings, configured)
+    name, items, tail = "Ranking", [*_numbers(settings, keys, width)], "t turn"
+    if is_tried:
+        name, tail = "Of then" if is_past else "Tried", "u takes back"
+        changes = [(key, settings.values[key].value, configured.values[key].value) for key in keys]
+        time = "now" if is_past else "was"
+        items = [knobs.turn(key, value, before, time) for key, value, before in changes if value != before]
+    head = Content.styled(f" {name:<9}", f"bold {WARN}" if is_tried else "bold")
     room = width - len(tail) - 2
     short = [NOW.sub("", item) for item in items]
-    some = (f"{'  '.join(short[:at])} and {len(short) - at} more" for at in range(len(short) - 1, 0, -1))
-    ways = "  ".join(items), "  ".join(short), *some
+    counted = (f"{'  '.join(short[:shown])} and {len(short) - shown} more" for shown in range(len(short) - 1, 0, -1))
+    ways = "  ".join(items), "  ".join(short), *counted
     words = next((way for way in ways if head.cell_length + len(way) <= room), plural(len(items), "knob"))
-    return Content.assemble(fit(head + words, room), " ", (tail, WARN if tried else MUTED))
+    return Content.assemble(fit(head + words, room), " ", (tail, WARN if is_tried else MUTED))
 
 
 def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[str]:
     """Yield the knobs of a ranking as far as a line of `width` cells has room for them."""
     wide = width >= 100
     if WEIGHT in keys:
-        yield f"words weigh {figure(1 - settings.number(WEIGHT))}"
+        yield f"words weigh {knobs.figure(1 - settings.number(WEIGHT))}"
     if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
         floor = settings.number(knobs.FLOOR)
-        yield f"too weak under {figure(floor) if floor else '0'}"
+        yield f"too weak under {knobs.figure(floor) if floor else '0'}"
     if knobs.HALF_LIFE in keys:
         yield f"half-life {settings.whole(knobs.HALF_LIFE)} d"
     yield f"{settings.whole(knobs.RESULTS)} results"

@@ -1,9 +1,8 @@
 """Lines of a note; a subclass of the text area, which styles no Markdown, numbers no parts and dims no region."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import ClassVar
 
@@ -49,8 +48,10 @@ class NotePage(Struct, frozen=True):
     path: str
     text: str = ""
     first: int = 1
+    """The number of the first line of `text`."""
     parts: tuple[Part, ...] = ()
-    unread: range = range(0)
+    unread: Container[int] = ()
+    """The lines that an agent does not read."""
     rulers: Mapping[int, str] = {}
     problem: str = ""
     whole: bool = True
@@ -70,10 +71,8 @@ class MarkdownText(TextArea):
         f"text--{name}"
         for name in ("heading", "strong", "code", "link", "muted", "ruler", "unread", "struck", "decided")
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+home", "edge(True)", "Beginning", show=False),
-        Binding("ctrl+end", "edge(False)", "End", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+home", "edge(True)", "Beginning", show=False)]
+    BINDINGS += [Binding("ctrl+end", "edge(False)", "End", show=False)]
     # Without this each letter and each note lays out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
@@ -132,88 +131,69 @@ class MarkdownText(TextArea):
 class Reader(MarkdownText):
     """Shows a note, or a part of it, to read; what is copied names its note and lines."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up"),
-        Binding("home", "edge(True)", "Beginning", show=False),
-        Binding("end", "edge(False)", "End", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up")
+    BINDINGS += [Binding("home", "edge(True)", "Beginning", show=False)]
+    BINDINGS += [Binding("end", "edge(False)", "End", show=False)]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(read_only=True, id=id)
-        self.path = ""
+        self.page = NotePage("")
         self.numbers: list[int] = []
         """The line of the note in each row; 0 for a ruler."""
-        self.unread: Container[int] = ()
         self.marked: set[int] = set()
         self.overtaken: set[int] = set()
         """The rows that newer lines overtook."""
         self.decided = 0
+        """The line that made the note a hit; 0 where that is not shown."""
         self.origins: Mapping[int, str] = {}
         """When and by whom a line of the note came, in words."""
 
-    def show(
-        self,
-        text: str,
-        first_line: int = 1,
-        line: int = 1,
-        *,
-        path: str = "",
-        unread: Container[int] = (),
-        rulers: Mapping[int, str] | None = None,
-        decided: bool = False,
-    ) -> None:
-        """Show `text`, whose first line has the number `first_line` in the note `path`, with the cursor on `line`.
-
-        An agent does not read the lines `unread`; a ruler of words stands above each line of `rulers`. With
-        `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
-        """
+    def show(self, page: NotePage, line: int, *, decided: bool = False) -> None:
+        """Show a note with the cursor on `line`, which with `decided` is the one that made the note a hit."""
         # What reads annotations comes with the first text: the first frame has none.
         from memory_tui.workspace.annotations import is_overtaken
 
-        self.path, self.unread, self.marked, self.origins = path, unread, set(), {}
-        self.decided = line if decided and path else 0
-        above, rows, numbers = rulers or {}, list[str](), list[int]()
-        for number, words in enumerate(map(shown_line, text.replace("\r\n", "\n").split("\n")), first_line):
-            if number in above:
-                rows.append(f"── {safe(above[number])} ──")
-                numbers.append(0)
+        self.page = page
+        self.marked = set()
+        self.origins = {}
+        self.decided = line if decided and page.path else 0
+        rows: list[str] = []
+        self.numbers = []
+        for number, words in enumerate(map(shown_line, page.text.replace("\r\n", "\n").split("\n")), page.first):
+            if number in page.rulers:
+                rows.append(f"── {safe(page.rulers[number])} ──")
+                self.numbers.append(0)
             rows.append(words)
-            numbers.append(number if path else 0)
-        self.numbers = numbers
+            self.numbers.append(number if page.path else 0)
         self.overtaken = {row for row, words in enumerate(rows) if is_overtaken(words)}
-        self.set_reactive(TextArea.line_number_start, first_line)
+        self.set_reactive(TextArea.line_number_start, page.first)
         self.load_text("\n".join(rows))
         self.go(line)
 
-    @property
-    def origin(self) -> str:
-        """Return when and by whom the line under the cursor came, empty where that is not known."""
-        return self.origins.get(self.line, "")
-
     def go(self, line: int) -> None:
         """Put the cursor on a line of the note, with what is above it in sight."""
-        row = next((at for at, number in enumerate(self.numbers) if number >= line), len(self.numbers) - 1)
+        row = next((row for row, number in enumerate(self.numbers) if number >= line), len(self.numbers) - 1)
         self.move_cursor((max(0, row), 0))
         # What comes after the line that decided is worth more than what comes before; so it is in a pane of few lines.
         above = 1 if self.decided or self.size.height < 12 else self.size.height // 3
         self.scroll_to(y=self.cursor_row - above, animate=False, immediate=True)
 
     def on_resize(self) -> None:
-        """Keep the cursor in sight when lines wrap anew."""
-        # Textual wraps after this.
-        self.call_next(*((self.go, self.line) if self.decided else (self.scroll_cursor_visible,)))
+        """Keep the cursor in sight when lines wrap anew, which Textual does after this."""
+        self.call_next(partial(self.go, self.line) if self.decided else self.scroll_cursor_visible)
 
     @property
     def line(self) -> int:
         """Return the line of the note under the cursor."""
-        return next((number for number in self.numbers[self.cursor_location[0] :] if number), 1)
+        row, _ = self.cursor_location
+        return next(filter(None, self.numbers[row:]), 1)
 
     @property
     def chosen(self) -> list[tuple[int, int]]:
         """Return the marked lines as runs from first to last, else the selected ones, else that of the cursor."""
-        top, bottom = sorted(self.selection)
-        selected = (number for number in self.numbers[top[0] : bottom[0] + 1] if number)
-        return runs(self.marked or selected or ()) or [(self.line, self.line)]
+        (first_row, _), (last_row, _) = sorted(self.selection)
+        selected = [number for number in self.numbers[first_row : last_row + 1] if number]
+        return runs(self.marked or selected) or [(self.line, self.line)]
 
     def get_cursor_down_location(self) -> tuple[int, int]:
         """Go to the next line of the note, which is what is highlighted and copied, not to its next row."""
@@ -249,7 +229,7 @@ class Reader(MarkdownText):
             line.plain = f"{line.plain[:start]}{sign}{line.plain[start + 3 :]}"
         if not number:
             self.styled(line, "ruler")
-        if number in self.unread:
+        if number in self.page.unread:
             self.styled(line, "unread")
         if line_index in self.overtaken:
             self.styled(line, "struck")
@@ -260,23 +240,20 @@ class Reader(MarkdownText):
     def render_line(self, y: int) -> Strip:
         """Return a row with the line's number in the note, and one of the gutter's marks."""
         strip = super().render_line(y)
-        row, section = self._row(y + self.scroll_offset.y)
+        y_of_text = y + self.scroll_offset.y
         gutter, *rest = strip
-        if row < 0 or gutter.cell_length != self.gutter_width:
+        if y_of_text >= self.wrapped_document.height or gutter.cell_length != self.gutter_width:
             return strip
+        row, _ = self.wrapped_document.offset_to_location(Offset(0, y_of_text))
+        is_first_of_row = y_of_text == self.wrapped_document.location_to_offset((row, 0)).y
         number = self.numbers[row] if row < len(self.numbers) else 0
-        mark = "●" if number in self.marked else "┃" if number and number == self.decided else " "
-        band = "░" if number in self.unread else mark
-        label = str(number) if number and not section else ""
-        style = (gutter.style or Style()) + Style(bold=mark != " ")
-        return Strip([Segment(f"{label:>{self.gutter_width - 2}}{band if mark == ' ' else mark} ", style), *rest])
-
-    def _row(self, y: int) -> tuple[int, int]:
-        """Return the row of the document at `y` and which part of it that is; a negative row below the last."""
-        if y >= self.wrapped_document.height:
-            return -1, 0
-        row, _ = self.wrapped_document.offset_to_location(Offset(0, y))
-        return row, y - self.wrapped_document.location_to_offset((row, 0)).y
+        mark = "░" if number in self.page.unread else " "
+        is_bold = number in self.marked or (number == self.decided and number > 0)
+        if is_bold:
+            mark = "●" if number in self.marked else "┃"
+        label = str(number) if number and is_first_of_row else ""
+        style = (gutter.style or Style()) + Style(bold=is_bold)
+        return Strip([Segment(f"{label:>{self.gutter_width - 2}}{mark} ", style), *rest])
 
     def action_mark(self) -> None:
         """Mark the line, or take its mark away, and go on."""
@@ -298,7 +275,7 @@ class Reader(MarkdownText):
         """Copy lines of the note with their citations, or the citations alone."""
         from memory_tui.openclaw.prompt import citation
 
-        cited = [citation(self.path, *place) for place in places]
+        cited = [citation(self.page.path, *place) for place in places]
         texts = [self.text_of(*place) for place in places]
         if text and not "".join(texts).strip():
             self.notify("This line is empty, so nothing is copied.", markup=False)
@@ -314,5 +291,7 @@ class Reader(MarkdownText):
 
 def runs(lines: Iterable[int]) -> list[tuple[int, int]]:
     """Return numbers of lines as runs from first to last, in order."""
-    rows = [[n for _, n in run] for _, run in groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])]
-    return [(row[0], row[-1]) for row in rows]
+    # Lines that follow each other are equally far from their places in the order.
+    numbered = enumerate(sorted(lines))
+    groups = [[line for _, line in group] for _, group in groupby(numbered, lambda pair: pair[1] - pair[0])]
+    return [(group[0], group[-1]) for group in groups]

@@ -1,7 +1,5 @@
 """A list: Textual's option list, whose cursor shows without colour and whose refilling keeps the row under it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -41,27 +39,28 @@ class Rows(OptionList):
 
     def action_cursor_up(self) -> None:
         """Go up; at the top it stays, where Textual goes on at the end."""
-        if any(not each.disabled for each in self.options[: self.highlighted]):
+        if any(not option.disabled for option in self.options[: self.highlighted]):
             super().action_cursor_up()
 
     def action_cursor_down(self) -> None:
         """Go down, and stay at the end."""
-        at = -1 if self.highlighted is None else self.highlighted
-        if any(not each.disabled for each in self.options[at + 1 :]):
+        first_below = 0 if self.highlighted is None else self.highlighted + 1
+        if any(not option.disabled for option in self.options[first_below:]):
             super().action_cursor_down()
 
     def refill(self, options: Iterable[Option], default: int = 0) -> None:
         """Show other options, with the cursor on the id it was on, else on number `default`."""
-        at, now = self.highlighted, self.highlighted_option
+        before, goal = self.highlighted_option, default if self.highlighted is None else self.highlighted
         rows = list(options)
         with self.prevent(OptionList.OptionHighlighted):
             self.set_options(rows)
-        if rows:
-            kept = self.position(now.id) if now is not None and now.id else None
+        position = self.position(before.id) if before is not None and before.id else None
+        if position is None:
             # An empty row holds no cursor.
-            able, near = [n for n, row in enumerate(rows) if not row.disabled], default if at is None else at
-            last = max((n for n in able if n <= near), default=next(iter(able), None))
-            self.highlighted = last if kept is None else kept
+            able = [number for number, row in enumerate(rows) if not row.disabled]
+            position = max((number for number in able if number <= goal), default=able[0] if able else None)
+        if rows:
+            self.highlighted = position
 
     def position(self, id_: str) -> int | None:
         """Return where the row of an id stands; None where there is none."""

@@ -1,7 +1,5 @@
 """Saved questions: what a person said of passages, how well a ranking does by it, and the search for a better one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -29,12 +27,10 @@ from memory_tui.tui.dialogs import Confirm, Dialog, Page
 from memory_tui.tui.facts import MUTED
 from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
-from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View, answered
-from memory_tui.tune import judgments
 from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Measured, Outcome, by_question, mean, score, tune
-from memory_tui.tune.judgments import Label, Notebook, Query
+from memory_tui.tune.judgments import Label, Notebook, Query, edit, load, notebook_path, settled
 
 ANSWER = 120
 """Characters of a judged line that are kept, so that it is found again when it moved."""
@@ -56,24 +52,25 @@ NotebookChange = Callable[[Notebook], Notebook]
 
 def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
     """Return the saved questions of the workspace after `changes`, which are written. Raises LabelError."""
-    path = judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
+    path = notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
     if not changes:
         # Whoever only reads makes no folder and no lock.
-        return judgments.settled(judgments.load(path), engine.notes.read)
-    return judgments.edit(path, engine.notes.read, changes)
+        return settled(load(path), engine.notes.read)
+    return edit(path, engine.notes.read, changes)
 
 
 def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> Label:
     """Return the judgment of a passage: of `line`, else of the one that decided, else of that with most words."""
     chunk, lines = row.hit.chunk, text.split("\n")
     words = MatchedWords(trace.plan, trace.profile)
-    decided = (line or row.hit.line) - chunk.start_line
-    usable = [at for at, line in enumerate(lines) if line.strip()] or [0]
+    usable = [number for number, written in enumerate(lines) if written.strip()] or [0]
 
-    def merit(at: int) -> int:
-        return sum(count > 0 for count in words.counts(lines[at]).values())
+    def matches(number: int) -> int:
+        return sum(count > 0 for count in words.counts(lines[number]).values())
 
-    best = decided if decided in usable else max(usable, key=merit)
+    best = (line or row.hit.line) - chunk.start_line
+    if best not in usable:
+        best = max(usable, key=matches)
     return Label(chunk.path, min(chunk.end_line, chunk.start_line + best), grade, lines[best].strip()[:ANSWER])
 
 
@@ -121,19 +118,22 @@ def result(query: Query, measured: Measured | None) -> str:
     """Return what a ranking sends for a question: `2 useful, 1 wrong, 3 not judged of 6 sent, 1 missed`."""
     if measured is None:
         return "" if query.judged else "not judged"
-    *parts, missed = (part * (part[0] != "0") for part in counts([measured], 0))
+    *parts, missed = ["" if count.startswith("0") else count for count in counts([measured], 0)]
     sent = f"{', '.join(filter(None, parts))} of {len(measured.hits)} sent" if measured.hits else "nothing sent"
-    return ", ".join(filter(None, (sent, missed)))
+    return f"{sent}, {missed}" if missed else sent
 
 
 def summary(measured: Mapping[str, Measured], question: str) -> str:
     """Return the means of the questions that can be measured; `question` is the one on screen."""
     if not measured:
         return "m marks a passage right or wrong, to measure rankings."
-    many = len(measured) > 1
-    scope = "This question" if [*measured] == [question] else plural(len(measured), "saved question") + ", each" * many
-    order = figure(mean([row.scores for row in measured.values()])[METRIC])
-    return f"{scope}: {', '.join(counts([*measured.values()], int(many)))}; order {order} of 1."
+    scope, digits = plural(len(measured), "saved question"), 0
+    if len(measured) > 1:
+        scope, digits = f"{scope}, each", 1
+    elif question in measured:
+        scope = "This question"
+    order = knobs.figure(mean([row.scores for row in measured.values()])[METRIC])
+    return f"{scope}: {', '.join(counts([*measured.values()], digits))}; order {order} of 1."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -145,21 +145,15 @@ def outcome_text(outcome: Outcome) -> Content:
     lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
     effects = (
         ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
-        ("their order, nDCG, 1 is best", figure(before[METRIC]), figure(after[METRIC])),
+        ("their order, nDCG, 1 is best", knobs.figure(before[METRIC]), knobs.figure(after[METRIC])),
         ("wrong, sent a question", f"{before['wrong']:.1f}", f"{after['wrong']:.1f}"),
     )
-    gain = outcome.held_out
-    return Content("\n").join(
-        [
-            *(Content.styled(line, "bold") for line in lines),
-            Content(""),
-            *(Content(f"{name:<29}{old:>6} -> {new}") for name, old, new in effects),
-            Content(
-                f"Beyond chance order gains {figure(gain.mean)}, 95 % from {figure(gain.low)} to {figure(gain.high)}."
-            ),
-            Content.styled("Measured on the half of your questions that the search did not see.", MUTED),
-        ]
-    )
+    gain, low, high = map(knobs.figure, (outcome.held_out.mean, outcome.held_out.low, outcome.held_out.high))
+    rows = [*(Content.styled(line, "bold") for line in lines), Content("")]
+    rows += [Content(f"{name:<29}{old:>6} -> {new}") for name, old, new in effects]
+    rows.append(Content(f"Beyond chance order gains {gain}, 95 % from {low} to {high}."))
+    rows.append(Content.styled("Measured on the half of your questions that the search did not see.", MUTED))
+    return Content("\n").join(rows)
 
 
 @dataclass
@@ -182,6 +176,7 @@ class SavedQuestions(Dialog[str]):
         super().__init__("Saved questions")
         self.view, self.question, self.cases, self.use = view, question, cases, use
         self.sheet, self.is_enough = Sheet(Notebook(), {}, {}), False
+        """What is shown, and whether so much is marked that a search for better knobs would claim something."""
 
     def body(self) -> ComposeResult:
         """Return the list, and what the ranking in force comes to."""
@@ -208,10 +203,10 @@ class SavedQuestions(Dialog[str]):
                 self.cases[query.text] = Case.of(query, evidence)
             self.cases[query.text] = replace(self.cases[query.text], query=query)
         cases = [self.cases[query.text] for query in notebook.judged]
-        opened = self.view.attempt(lambda engine: engine.plan.settings) or settings
-        cards = [by_question(score(cases, each)) for each in (settings, opened)]
+        configured = self.view.attempt(lambda engine: engine.plan.settings) or settings
+        sheet = Sheet(notebook, by_question(score(cases, settings)), by_question(score(cases, configured)))
         if not worker.is_cancelled:
-            self.post_message(Sheet(notebook, cards[0], cards[1]))
+            self.post_message(sheet)
 
     @on(Sheet)
     def show(self, sheet: Sheet) -> None:
@@ -239,20 +234,21 @@ class SavedQuestions(Dialog[str]):
         """Return a question in a line, with what the ranking sends for it, and whether that is more than before."""
         now, before = self.sheet.scores.get(query.text), self.sheet.before.get(query.text)
         gain = now.scores["recall"] - before.scores["recall"] if now and before else 0.0
-        sign, style = ("▲", "$success") if gain > 1e-9 else ("▼", "$error") if gain < -1e-9 else (" ", "")
+        sign = (" ", "")
+        if abs(gain) > 1e-9:
+            sign = ("▲", "$success") if gain > 0 else ("▼", "$error")
         end = f" {result(query, now)} "
-        room = width - len(end) - 2
-        return Content.assemble(" ", fit(Content(one_line(query.text)), room), (end, MUTED), (sign, style))
+        return Content.assemble(" ", fit(Content(one_line(query.text)), width - len(end) - 2), (end, MUTED), sign)
 
     def chosen(self) -> str:
         """Return the question under the cursor; empty where there is none."""
         option = self.query_one("#questions", Rows).highlighted_option
-        return (option.id or "")[1:] if option is not None and (option.id or "").startswith("=") else ""
+        id_ = option.id or "" if option is not None else ""
+        return id_.removeprefix("=") if id_.startswith("=") else ""
 
     @on(OptionList.OptionSelected)
     def select(self, event: OptionList.OptionSelected) -> None:
         """Ask it, or save the one on screen."""
-        event.stop()
         if event.option.id == NEW:
             self.read(kept(self.question))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.message import Message
 
@@ -105,14 +105,6 @@ class OpenView(Message):
     """Go to the view `name`."""
 
     name: str
-
-
-@dataclass
-class Badge(Message):
-    """Write `count` beside the name of the view `name`; None writes nothing, and `…` that it is counted anew."""
-
-    name: str
-    count: int | Literal["…"] | None
 
 
 def opener_of(options: Callable[[], Options]) -> OpenEngine:

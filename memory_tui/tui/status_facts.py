@@ -1,9 +1,8 @@
 """The state of a workspace in sentences: three lamps, what happened; the page of doctor."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any
 
 from memory_tui import events
 from memory_tui.approval import Approval
@@ -17,9 +16,9 @@ from memory_tui.formatting import minute, one_line, plural
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.shared.scope import Standing
-from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact
+from memory_tui.tui.first_line import answers, freshness
 from memory_tui.tui.session import Session
-from memory_tui.tui.status_bar import answers, freshness
 
 _SHOWN = 20
 """Notes that a lamp lists; more of them are counted."""
@@ -69,18 +68,17 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
 def _link(link: MemberState) -> Iterator[Fact]:
     where = f" at {one_line(link.host)}" if link.host else ""
     model = f", {one_line(link.model)}" if link.model else ""
-    asks = not link.approved
-    yield Fact(
-        f"{link.name}{where}{model}: {'needs your approval' if asks else link.state}",
-        f"approve:{link.name}" if asks else f"test:{link.name}",
-        WARN if asks else _LINKS[link.state],
-        indent=2,
-        does="enter shows what it would get, and asks" if asks else "enter tests it",
-    )
+    name = f"{link.name}{where}{model}"
+    if link.approved:
+        yield Fact(f"{name}: {link.state}", f"test:{link.name}", _LINKS[link.state], indent=2, does="enter tests it")
+    else:
+        does = "enter shows what it would get, and asks"
+        yield Fact(f"{name}: needs your approval", f"approve:{link.name}", WARN, indent=2, does=does)
     failed = f" since {minute(link.failed_at)}" if link.failed_at else ""
-    for words, style in ((link.error and f"{link.error}{failed}", BAD), (link.next_step, "")):
-        if words and link.state != "passed over":
-            yield Fact(one_line(words), indent=4, style=style)
+    if link.error and link.state != "passed over":
+        yield Fact(one_line(f"{link.error}{failed}"), indent=4, style=BAD)
+    if link.next_step and link.state != "passed over":
+        yield Fact(one_line(link.next_step), indent=4)
     if link.next_try:
         yield Fact(f"It is asked again at {minute(link.next_try)}.", indent=4)
 
@@ -102,20 +100,21 @@ def sent(forecast: Forecast | None, name: str, host: str) -> str:
 
 def up_to_date(session: Session, status: Status) -> Fact:
     """Return the lamp that says how far the index is behind the notes; a folder that is gone comes first."""
-    current, words = freshness(status)
+    is_current, state = freshness(status)
     fresh, gone = status.freshness, [root for root in status.roots if not root.readable]
     if gone:
-        return Fact(one_line(gone[0].detail), "lamp:fresh", BAD, "up to date", style="bold")
-    if fresh.shrink is not None:
-        vanished = f"{fresh.shrink.missing:,} of {fresh.shrink.known:,} notes vanished at once"
-        return Fact(vanished, "lamp:fresh", BAD, "up to date", style="bold")
-    if session.progress:
-        return Fact(one_line(session.progress), "lamp:fresh", WARN, "up to date", style="bold")
-    failed = len(fresh.of("failed", "changed while read", "missing root"))
-    text = {"up to date": "yes"}.get(words, f"no, {words}")
-    text += f": {plural(fresh.total, 'note')}, {plural(status.chunks, 'passage')}"
-    text += f"; {failed:,} cannot be read" if failed else ""
-    return Fact(text, "lamp:fresh", GOOD if current and not failed else WARN, "up to date", style="bold")
+        words, mark = gone[0].detail, BAD
+    elif fresh.shrink is not None:
+        words, mark = f"{fresh.shrink.missing:,} of {fresh.shrink.known:,} notes vanished at once", BAD
+    elif session.progress:
+        words, mark = session.progress, WARN
+    else:
+        failed = len(fresh.of("failed", "changed while read", "missing root"))
+        words = "yes" if state == "up to date" else f"no, {state}"
+        words += f": {plural(fresh.total, 'note')}, {plural(status.chunks, 'passage')}"
+        words += f"; {failed:,} cannot be read" if failed else ""
+        mark = GOOD if is_current and not failed else WARN
+    return Fact(one_line(words), "lamp:fresh", mark, "up to date", style="bold")
 
 
 def behind_freshness(status: Status) -> Iterator[Fact]:
@@ -207,16 +206,16 @@ def mirror(state: Standing | MemoryTuiError) -> Fact:
 
 def statements(
     session: Session,
-    opened: Iterable[str],
+    unfolded: Container[str],
     approvals: Sequence[Approval] = (),
     state: Standing | MemoryTuiError | None = None,
     others: int = 0,
 ) -> Iterator[Fact]:
-    """Yield the whole status: the lamps, those of `opened` with their details, a mirror's `state`, notices, pages.
+    """Yield the whole status: the lamps, `unfolded` ones with their details, a mirror's `state`, notices, pages.
 
     `others` counts the Markdown files of the folder that are no memory.
     """
-    status, unfolded = session.status, set(opened)
+    status = session.status
     if status is None:
         yield Fact("Opening the workspace ...", style=MUTED)
         return
@@ -266,40 +265,7 @@ def news(session: Session) -> list[Fact]:
     return rows[: -_NEWS - 1 : -1]
 
 
-def event_words(event: events.Event) -> tuple[str, str]:  # noqa: C901 - a row an event
-    """Return an event in words with its colour; no words where the lamps say enough."""
-    match event:
-        case events.FileIndexed():
-            return f"indexed {event.path}, {plural(event.chunks, 'passage')}", GOOD
-        case events.FileRemoved():
-            return f"forgot {event.path}", WARN
-        case events.FileFailed():
-            return f"could not index {event.path}: {event.reason}", BAD
-        case events.SyncFinished():
-            return _finished(event)
-        case events.WatchChanged():
-            return f"the watcher is {'on' if event.on else 'off'}", MUTED if event.on else WARN
-        case events.ProviderChanged():
-            return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
-        case events.VectorsMade():
-            return f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED
-        case events.BatchNews():
-            return f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED
-        case events.IndexingPaused():
-            return f"indexing {'is paused' if event.on else 'goes on'}", WARN if event.on else MUTED
-        case events.KeeperChanged() if not event.here:
-            return f"process {event.pid} keeps the index up to date", MUTED
-        case events.RootsChanged():
-            return event.text, BAD if event.lost else GOOD
-        case events.ShrinkHeld():
-            return f"{event.missing:,} of {event.total:,} notes vanished; they are kept until you agree", BAD
-        case events.Noticed():
-            return event.text, WARN
-        case _:
-            return "", ""
-
-
-def _finished(event: events.SyncFinished) -> tuple[str, str]:
+def _synced(event: events.SyncFinished) -> tuple[str, str]:
     if event.error:
         return f"the sync stopped: {event.error}", BAD
     counts = ((event.indexed, "indexed"), (event.removed, "forgotten"), (event.failed, "failed"))
@@ -307,6 +273,44 @@ def _finished(event: events.SyncFinished) -> tuple[str, str]:
     if words or event.reason not in _QUIET:
         return f"synced: {words or 'nothing had changed'}", MUTED
     return "", ""
+
+
+def _provider(event: events.ProviderChanged) -> tuple[str, str]:
+    return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
+
+
+def _keeper(event: events.KeeperChanged) -> tuple[str, str]:
+    return "" if event.here else f"process {event.pid} keeps the index up to date", MUTED
+
+
+def _held(event: events.ShrinkHeld) -> tuple[str, str]:
+    return f"{event.missing:,} of {event.total:,} notes vanished; they are kept until you agree", BAD
+
+
+_EVENTS: Mapping[type, Callable[[Any], tuple[str, str]]] = {
+    events.FileIndexed: lambda event: (f"indexed {event.path}, {plural(event.chunks, 'passage')}", GOOD),
+    events.FileRemoved: lambda event: (f"forgot {event.path}", WARN),
+    events.FileFailed: lambda event: (f"could not index {event.path}: {event.reason}", BAD),
+    events.SyncFinished: _synced,
+    events.WatchChanged: lambda event: ("the watcher is on", MUTED) if event.on else ("the watcher is off", WARN),
+    events.ProviderChanged: _provider,
+    events.VectorsMade: lambda event: (f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED),
+    events.BatchNews: lambda event: (f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED),
+    events.IndexingPaused: lambda event: ("indexing is paused", WARN) if event.on else ("indexing goes on", MUTED),
+    events.KeeperChanged: lambda event: (
+        "" if event.here else f"process {event.pid} keeps the index up to date",
+        MUTED,
+    ),
+    events.RootsChanged: lambda event: (event.text, BAD if event.lost else GOOD),
+    events.ShrinkHeld: _held,
+    events.Noticed: lambda event: (event.text, WARN),
+}
+"""What each event says, in words and with its colour."""
+
+
+def event_words(event: events.Event) -> tuple[str, str]:
+    """Return an event in words with its colour; no words where the lamps say enough."""
+    return _EVENTS[type(event)](event) if type(event) in _EVENTS else ("", "")
 
 
 _STATES = {"failed": BAD, "no answer": BAD, "warning": WARN, "ok": GOOD, "skipped": MUTED}
@@ -328,7 +332,7 @@ def outcomes(results: Sequence[Result]) -> Iterator[Fact]:
     """Yield each outcome with its evidence and what to do; what is well comes last, in one line each."""
     order = list(_STATES)
     counts = {state: sum(result.state == state for result in results) for state in order}
-    yield heading(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    yield Fact(", ".join(f"{count} {state}" for state, count in counts.items() if count), style="bold")
     for result in sorted(results, key=lambda row: order.index(row.state)):
         fine = result.state in ("ok", "skipped")
         title = one_line(result.title)

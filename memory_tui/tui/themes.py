@@ -1,7 +1,5 @@
 """Colours: themes of Textual's; the chosen one is kept for the next start."""
 
-from __future__ import annotations
-
 import os
 
 from textual.theme import BUILTIN_THEMES

@@ -1,7 +1,5 @@
 """The tour: four steps over the app's own keys, each done when what it is about has happened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,13 +12,6 @@ from memory_tui.tui.views.search import SearchView
 QUESTION = "how is the omada vlan set up"
 SECONDS = 0.25
 """How often a step is looked at."""
-
-
-class Step(NamedTuple):
-    """What to do, and when it is done."""
-
-    words: str
-    done: Callable[[Tour], bool]
 
 
 class Tour(Static):
@@ -57,6 +48,13 @@ class Tour(Static):
         number = Content.styled(f" {self.at + 1} of {len(STEPS)} ", "bold reverse")
         end = Content.styled("  : tour ends this", "$foreground-muted")
         self.update(Content.assemble(number, " ", STEPS[self.at].words, end), layout=False)
+
+
+class Step(NamedTuple):
+    """What to do, and when it is done."""
+
+    words: str
+    done: Callable[[Tour], bool]
 
 
 def _asked(tour: Tour) -> bool:

@@ -105,7 +105,6 @@ class View(Vertical):
     @on(Asks)
     async def confirm(self, message: Asks) -> None:
         """Ask a person, and do what was agreed to."""
-        message.stop()
         dialog = tui.dialogs.Confirm(message.title, message.text, message.verb)
         await self.app.push_screen(dialog, answered(lambda _: self.perform(message.deed, message.then)))
 

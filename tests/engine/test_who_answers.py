@@ -19,8 +19,9 @@ from memory_tui.mcp.tools import memory_search
 from memory_tui.providers.options import RequestLimits
 from memory_tui.sentences import as_notice, why_empty
 from memory_tui.tokens import as_asked
+from memory_tui.tui.first_line import lamp
 from memory_tui.tui.session import Session
-from memory_tui.tui.status_bar import lamp, provider_pane
+from memory_tui.tui.views.notes import provider_pane
 from tests.support.embed import KEY, configure, options
 from tests.support.provider_server import Reply, hang, refusing, status, well
 from tests.support.tui import NOW, SMALL, Window, make_app

@@ -107,7 +107,7 @@ def unsettled(app: MemoryApp) -> str:
     engine = app.session.engine
     if engine is None or app.session.status is None:
         return "the index is being opened"
-    if app.session.progress or app.reading or not engine.index.writer.wait_idle(0):
+    if app.session.progress or app.will_read_facts or not engine.index.writer.wait_idle(0):
         return f"the writer is at work: {app.session.progress}"
     if workers := [worker for worker in app.workers if worker.is_running and not worker.is_cancelled]:
         return f"{workers[0]}"

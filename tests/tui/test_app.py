@@ -10,8 +10,8 @@ from textual.widgets import Input
 
 from memory_tui.config.places import openclaw_path
 from memory_tui.events import IndexChanged
-from memory_tui.tui.app import VIEWS
 from memory_tui.tui.dialogs import Choice
+from memory_tui.tui.first_line import VIEWS
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.views.notes import NotesView
@@ -138,7 +138,7 @@ def test_news_that_come_while_the_app_ends_reach_no_view_without_parts(workspace
 
     def tell(view):
         assert not view.query("#notes-index")
-        late.append(view.app.facts(view.session.status, view.session.files))
+        late.append(view.app.show_facts(view.session.status, view.session.files))
 
     monkeypatch.setattr(NotesView, "on_unmount", tell, raising=False)
     with Window(make_app(workspace)):

@@ -120,8 +120,9 @@ def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows):
 
 
 def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
-    judged = hits.rows(evidence, trace, 0, lambda _: 2)
     plain = hits.rows(evidence, trace, 0)
+    right = tuple(Label(row.hit.chunk.path, row.hit.chunk.start_line, 2, "") for row in plain)
+    judged = hits.rows(evidence, trace, 0, Query("q", right))
     for row, other in zip(judged, plain, strict=True):
         assert row.drawn(79, 1).plain == f"{other.drawn(79, 1).plain[:3]}✓{other.drawn(79, 1).plain[4:]}"
 

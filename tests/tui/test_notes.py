@@ -54,7 +54,7 @@ def test_the_note_under_the_cursor_is_read(reader):
     assert notes(reader).page.path == "MEMORY.md"
     reader.press("down")
     assert listed.highlighted_option is not None
-    assert notes(reader).page.path == listed.highlighted_option.id == text_of(reader).path
+    assert notes(reader).page.path == listed.highlighted_option.id == text_of(reader).page.path
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
@@ -581,6 +581,6 @@ def test_end_and_home_go_through_the_note_and_the_line_below_its_text_is_empty(r
     assert reader.press("end").app.focused is text
     last = text.text.count("\n") + 1
     assert text.line == last
-    assert f"Line {last} of {text.path} is empty" in reader.press("p").notices[-1]
+    assert f"Line {last} of {text.page.path} is empty" in reader.press("p").notices[-1]
     assert reader.press("home").app.view.query_one("#notes-text").line == 1
     reader.press("escape")

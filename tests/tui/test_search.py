@@ -305,7 +305,7 @@ def test_enter_goes_to_the_deciding_line_and_escape_back_to_the_passages_that_le
     row = view(reader).row
     notes = reader.press("enter").app.query_one(NotesView)
     assert reader.app.view is notes
-    assert (notes.reader.path, notes.reader.line) == (row.hit.chunk.path, row.line)
+    assert (notes.reader.page.path, notes.reader.line) == (row.hit.chunk.path, row.line)
     reader.press("escape")
     assert reader.app.view.id == "search"
     assert view(reader).hits.has_focus

@@ -17,12 +17,12 @@ from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
-from memory_tui.tui import status_bar
+from memory_tui.tui import first_line
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
-from memory_tui.tui.status_bar import index_pane
 from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
+from memory_tui.tui.views.notes import index_pane
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
@@ -77,7 +77,7 @@ def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_befo
     gone = replace(vanished, roots=(RootState(".", "/notes", "gone", "/notes is gone."),))
     assert up_to_date(session(gone), gone).words == "/notes is gone."
     busy = dataclasses.replace(session(status), progress="indexing 64 of 137")
-    assert status_bar.lamp(busy, narrow=True).plain == "● indexing 64", "the first line has 17 cells there"
+    assert first_line.lamp(busy, narrow=True).plain == "● indexing 64", "the first line has 17 cells there"
 
 
 def test_what_is_left_out_is_one_row_a_reason(status):

@@ -1,7 +1,5 @@
 """View 6 is the agents: what each gets from this memory, how to connect it, and what it asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,19 +14,17 @@ from textual.widgets import OptionList
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
-from memory_tui.hosts.connection import PlannedFile, prove
 from memory_tui.hosts.wiring import SAMPLE_GOES, Scope
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
-from memory_tui.recalls.agent_turns import SessionTurns, recall_words
-from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
 from memory_tui.tui.dialogs import Choice
-from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured, heading
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured
+from memory_tui.tui.first_line import FirstLine
 from memory_tui.tui.keys import named
 from memory_tui.tui.machine import MachinePage
 from memory_tui.tui.note_facts import RECALL_SECONDS
 from memory_tui.tui.openclaw import OpenClawPage
-from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
+from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
@@ -47,13 +43,13 @@ _MARKS: Mapping[Reply | Literal[""], str] = {
 """The colour of how well a question was answered, where that is known."""
 
 
-def program_key(row: AgentProgram) -> str:
+def program_key(row: connected_agents.AgentProgram) -> str:
     """Return what a row is known by: its host, and its project where it is connected in one."""
     made = row.connection
     return f"host:{row.host.name}:{made.project if made is not None and made.scope == 'project' else ''}"
 
 
-def programs(rows: Sequence[AgentProgram], log: Log) -> Iterator[Fact]:
+def programs(rows: Sequence[connected_agents.AgentProgram], log: Log) -> Iterator[Fact]:
     """Yield each agent program with what it gets from this memory, and what failed."""
     for row in rows:
         lost = [*row.lost, *([row.problem] if row.problem else [])]
@@ -86,13 +82,13 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
         yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
     by = "What the sample's agent asked, which is none of yours" if is_sample else "What agents asked"
-    yield heading(f"{by}, and how it was answered then: {log.tally or plural(len(log.entries), 'recall')}")
+    yield Fact(f"{by}, and how it was answered then: {log.tally or plural(len(log.entries), 'recall')}", style="bold")
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
 
 
-def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
+def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
     """Yield each session with its turns, whether the agent asked, and what became of what it got."""
     for number, session in enumerate(sessions):
         yield Fact(one_line(session.title), style="bold", does=session.sentence)
@@ -104,7 +100,7 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
             yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, minute(turn.at)[5:], 1, most=2)
             for place, recall in enumerate(turn.recalls):
                 mark = _MARKS.get(recall.entry.reply, MUTED)
-                yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
+                yield Fact(agent_turns.recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
     yield from map(Fact, agent_turns.by_note(sessions))
     if not sessions:
         yield Fact("No transcript of seven days uses this memory; “What agents asked” counts the log.", style=MUTED)
@@ -113,13 +109,15 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
 
 def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
-    words = entry.reply.removeprefix("no level") if entry.reply else "read" if entry.delivered else "not read"
-    told = ", ".join(filter(None, (entry.best, one_line(entry.client or entry.agent, 24))))
-    asked = f"{words}: {one_line(entry.query, 200)}" if words else one_line(entry.query, 200)
-    return Fact(asked, f"recall:{entry.id}", _MARKS.get(entry.reply, MUTED), minute(entry.at)[5:], does=told, most=2)
+    answer = entry.reply.removeprefix("no level")
+    if not entry.reply:
+        answer = "read" if entry.delivered else "not read"
+    words = f"{answer}: {one_line(entry.query, 200)}" if answer else one_line(entry.query, 200)
+    source = ", ".join(filter(None, (entry.best, one_line(entry.client or entry.agent, 24))))
+    return Fact(words, f"recall:{entry.id}", _MARKS.get(entry.reply, MUTED), minute(entry.at)[5:], does=source, most=2)
 
 
-def changed(words: str, files: Sequence[PlannedFile]) -> list[str]:
+def changed(words: str, files: Sequence[connection.PlannedFile]) -> list[str]:
     """Return what becomes of `files` below what that does, and how to go back; nothing where they stay."""
     lines = list(connection.difference(files))
     return [f"{words} Every file is backed up; d on the same row goes back.", "", *lines] if lines else []
@@ -130,14 +128,12 @@ class AgentsView(View):
 
     NAME = "agents"
     FOCUS = "#agents-list"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named("Connect", "change.do"),
-        *named("Disconnect", "change.do", action="disconnect"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = named("Connect", "change.do")
+    BINDINGS += named("Disconnect", "change.do", action="disconnect")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.rows: Sequence[AgentProgram] | None = None
+        self.rows: Sequence[connected_agents.AgentProgram] | None = None
         self.logged = Log((), 0)
 
     def compose(self) -> ComposeResult:
@@ -160,18 +156,18 @@ class AgentsView(View):
     def reload(self) -> None:
         """Read connections and log on a worker thread."""
 
-        def read(engine: Engine) -> tuple[Sequence[AgentProgram], Log]:
+        def read(engine: Engine) -> tuple[Sequence[connected_agents.AgentProgram], Log]:
             path = recall_log.recall_log_path(engine.plan.roots.workspace)
             return connected_agents.rows(engine.plan), recall_log.read(path)
 
         if known := self.attempt(read):
             self.call_later(self.read, *known)
 
-    def read(self, programs: Sequence[AgentProgram], log: Log) -> None:
+    def read(self, programs: Sequence[connected_agents.AgentProgram], log: Log) -> None:
         """Show them."""
         self.rows, self.logged = programs, log
         lost = sum(bool(row.connection and (row.lost or row.problem)) for row in programs)
-        self.post_message(Badge(self.NAME, lost or None))
+        self.screen.query_one(FirstLine).show_count(self.NAME, lost or None)
         self.draw()
 
     def draw(self) -> None:
@@ -179,18 +175,19 @@ class AgentsView(View):
         rows = self.query_one("#agents-list", Facts)
         if self.rows is None:
             rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
-        else:
-            engine = self.session.engine
-            logged = [*questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)]
-            rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
-            if self.session.to_asked:
-                # Below their heading, if there are any.
-                self.session.to_asked, rows.highlighted = False, len(rows.facts) - max(1, len(logged) - 1)
+            return
+        engine = self.session.engine
+        logged = [*questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)]
+        rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
+        if self.session.to_asked:
+            self.session.to_asked = False
+            # On the first question, which is below their heading, if there are any.
+            rows.highlighted = len(rows.facts) - max(1, len(logged) - 1)
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
     @property
-    def program(self) -> AgentProgram | None:
+    def program(self) -> connected_agents.AgentProgram | None:
         """Return the agent program under the cursor."""
         fact = self.query_one("#agents-list", Facts).fact
         return next((row for row in self.rows or () if fact is not None and program_key(row) == fact.key), None)
@@ -198,7 +195,6 @@ class AgentsView(View):
     @on(OptionList.OptionSelected)
     async def selected(self, event: OptionList.OptionSelected) -> None:
         """Offer what can be done with an agent, say why a question was answered so, or open what OpenClaw keeps."""
-        event.stop()
         key, row = event.option.id or "", self.program
         pages = {_OPENCLAW.key: OpenClawPage, _TURNS.key: TurnsPage, _MACHINE.key: MachinePage}
         if row is not None and row.connection is None and row.problem:
@@ -240,7 +236,7 @@ class AgentsView(View):
         def answered(choice: str | None) -> None:
             if choice == "test" and made is not None:
                 self.notify(f"Starting the server of {row.host.title} ...", markup=False)
-                self.perform(lambda _engine: prove(made.start).sentence())
+                self.perform(lambda _engine: connection.prove(made.start).sentence())
             elif choice == "disconnect":
                 self.disconnect(row)
             elif choice:
@@ -255,7 +251,8 @@ class AgentsView(View):
             row = self.program
             if row is None or (row.connection is None and row.problem):
                 return False
-            return (action == "do") == (row.connection is None or bool(row.lost))
+            needs_connection = row.connection is None or bool(row.lost)
+            return needs_connection if action == "do" else not needs_connection
         return super().check_action(action, parameters)
 
     def action_disconnect(self) -> None:
@@ -264,7 +261,7 @@ class AgentsView(View):
             self.disconnect(row)
 
     @work(thread=True, exclusive=True, group="plan")
-    def connect(self, row: AgentProgram, scope: Scope, *, log: bool) -> None:
+    def connect(self, row: connected_agents.AgentProgram, scope: Scope, *, log: bool) -> None:
         """Show the files that connecting changes, and write them where that is agreed to."""
         made, host = row.connection, row.host
         project = made.project if made is not None and made.scope == "project" else Path.cwd()
@@ -286,7 +283,7 @@ class AgentsView(View):
             self.post_message(asks)
 
     @work(thread=True, exclusive=True, group="plan")
-    def disconnect(self, row: AgentProgram) -> None:
+    def disconnect(self, row: connected_agents.AgentProgram) -> None:
         """Show the files as they will be without the connection, and write them where that is agreed to."""
         made, title = row.connection, row.host.title
         if made is None:
@@ -332,7 +329,7 @@ class TurnsPage(Listing):
     def __init__(self, view: AgentsView) -> None:
         super().__init__(_TURNS.words, view, self.turns)
         self.agents = view
-        self.sessions: list[SessionTurns] = []
+        self.sessions: list[agent_turns.SessionTurns] = []
 
     def turns(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the sessions as their transcripts tell them, then with what the memory knew."""

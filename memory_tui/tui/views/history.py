@@ -1,7 +1,5 @@
 """The view History: what became of the notes and by whom, day by day."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -47,8 +45,9 @@ def fits(entry: JournalEntry, chosen: str) -> bool:
         return True
     if chosen == "removed":
         return entry.kind == "trash" or any(file.after is None for file in entry.files)
-    by_agent = entry.author is not None and entry.author.host not in ("", "git")
-    return by_agent if chosen == "by agents" else entry.kind != OTHERS
+    if chosen == "by agents":
+        return entry.author is not None and entry.author.host not in ("", "git")
+    return entry.kind != OTHERS
 
 
 class Run(JournalEntry, frozen=True):
@@ -60,8 +59,11 @@ class Run(JournalEntry, frozen=True):
 def run_of(parts: Sequence[JournalEntry]) -> Run:
     """Return changes by one author, newest first, as one."""
     files: dict[str, RecordedNote] = {}
-    for file in (file for part in parts for file in part.files):
-        files[file.path] = RecordedNote(file.path, file.before, files.get(file.path, file).after)
+    for part in parts:
+        for file in part.files:
+            # The first that comes is the newest: what it left behind stays, and what was before it grows older.
+            newest = files.get(file.path, file)
+            files[file.path] = RecordedNote(file.path, file.before, newest.after)
     last, first = parts[0], parts[-1]
     what = first.paths[0] if len(files) == 1 else plural(len(files), "note")
     title = f"{who(last)} changed {what} {len(parts)} times since {dt.datetime.fromtimestamp(first.at):%H:%M}"
@@ -130,20 +132,22 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
 
 def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
-    reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
-    reason += f"{authors.sentence(entry.author) if entry.kind == OTHERS else 'By memory-tui.'}\n"
-    title, said = (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
-    return Content.assemble(title, said, difference(engine.notes.curator.journal.change_of(entry), width))
+    reason = f"{entry.reason[:1].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
+    author = authors.sentence(entry.author) if entry.kind == OTHERS else "By memory-tui."
+    about = (safe(f"{reason}{author}\n", keep_newlines=True), "$foreground-muted")
+    change = difference(engine.notes.curator.journal.change_of(entry), width)
+    return Content.assemble((f"{one_line(entry.title)}\n", "bold"), about, change)
 
 
 _MOST_OFFERED = 20
 
 
 def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
-    """Return the notes whose exact text of before can be brought back, empty for all, with words; the first first."""
+    """Return the notes whose exact text of before can be brought back, each with words; an empty name is all notes."""
     names = (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]
-    many = [("", f"all {len(entry.paths):,} notes exactly as they were before this")] * (len(entry.paths) > 1)
-    return [*many, *((f"{name}", f"{name} exactly as it was before this") for name in names)]
+    every = ("", f"all {len(entry.paths):,} notes exactly as they were before this")
+    single = [(name, f"{name} exactly as it was before this") for name in names]
+    return [every, *single] if len(entry.paths) > 1 else single
 
 
 def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
@@ -276,7 +280,6 @@ class HistoryView(View):
     @on(OptionList.OptionSelected)
     async def open_difference(self, event: OptionList.OptionSelected) -> None:
         """Show what the change did over the whole screen; of a run list its changes; the last row lists older ones."""
-        event.stop()
         if isinstance(self.entry, Run):
             self.opened ^= {key_of(self.entry)}
             self.show_rows()

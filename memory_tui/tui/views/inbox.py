@@ -1,10 +1,8 @@
 """View 4 is the inbox: what needs a decision, by cause; the change shows before one key makes it for a whole group."""
 
-from __future__ import annotations
-
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -23,7 +21,6 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.inbox import checks
-from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Action, Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.edit import AppliedChange
@@ -31,9 +28,10 @@ from memory_tui.notes.journal import KEEP_DAYS
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts
+from memory_tui.tui.first_line import FirstLine
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
-from memory_tui.tui.session import Badge, ReadNote, Session
+from memory_tui.tui.session import ReadNote, Session
 from memory_tui.tui.view import View, answered
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
@@ -72,17 +70,18 @@ DECISIONS: Mapping[str, str] = {
 
 
 def listed(
-    groups: Sequence[Group], findings: Findings, hidden: Mapping[str, float], opened: Iterable[str]
+    groups: Sequence[Group], findings: Findings, hidden: Mapping[str, float], unfolded: set[str]
 ) -> Iterator[Fact]:
     """Yield a row a cause and a row a line; a cause of one line is one row.
 
-    What was decided, and what is silent, is counted, and shown where it is opened.
+    What was decided, and what is silent, is counted, and shown where its key is `unfolded`.
     """
-    unfolded = set(opened)
     for group in groups:
-        mark = _MARKS[BY_KIND[group.kind].severity]
+        mark = _MARKS[checks.BY_KIND[group.kind].severity]
         if len(group.suggestions) == 1:
-            yield Fact(f"{BY_KIND[group.kind].title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2)
+            yield Fact(
+                f"{checks.BY_KIND[group.kind].title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2
+            )
             continue
         yield Fact(one_line(group.cause.message), f"group:{group.id}", mark, style="bold", most=2)
         items = group.suggestions if group.id in unfolded else group.suggestions[:_FEW]
@@ -101,29 +100,30 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     def does(key: str, what: str = "them") -> str:
         return "enter hides them" if key in unfolded else f"enter shows {what}"
 
-    kept = [item for item in findings.suggestions if item.id in hidden]
+    decided = [item for item in findings.suggestions if item.id in hidden]
     silent = sum(findings.quiet.values())
     yield Fact("")
-    if kept:
-        yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does=does(QUIET))
-    for item in kept if QUIET in unfolded else ():
+    if decided:
+        yield Fact(f"{len(decided):,} kept or put off", QUIET, style=MUTED, does=does(QUIET))
+    for item in decided if QUIET in unfolded else ():
         yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
-        words = f"{silent:,} more that need{'s' * (silent == 1)} nothing"
+        words = f"{silent:,} more that need{'s' if silent == 1 else ''} nothing"
         yield Fact(words, SILENT, style=MUTED, does=does(SILENT, "why"))
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
         key = f"{SILENT}:{reason}"
         yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does=does(key))
         for item in findings.silent[reason][:_MOST] if key in unfolded else ():
             yield Fact(line(item), indent=4, style=MUTED, most=1)
-    for check in (check for check in checks.CHECKS if check.off):
-        state, other = ("on", "off") if check.kind in unfolded else ("off", "on")
-        yield Fact(f"{check.kind} is {state}", check.kind, style=MUTED, does=f"enter turns it {other}")
+    for check in checks.CHECKS:
+        if check.off:
+            state, opposite = ("on", "off") if check.kind in unfolded else ("off", "on")
+            yield Fact(f"{check.kind} is {state}", check.kind, style=MUTED, does=f"enter turns it {opposite}")
 
 
 def row_text(fact: Fact) -> str:
     """Return what a row is that is no finding, how many it counts, and what enter does there."""
-    check = BY_KIND.get(fact.key)
+    check = checks.BY_KIND.get(fact.key)
     words = f"This looks for what {check.title}. {fact.words}: {check.off}" if check else fact.words
     return safe(f"{words}. E{fact.does[1:]}.") if fact.does else ""
 
@@ -140,8 +140,9 @@ def is_same(item: Suggestion, other: Suggestion) -> bool:
 
 def until(end: float, item: Suggestion) -> str:
     """Return how long a finding is left alone."""
-    kept = "kept until changed" if item.seen and not item.change else "kept for good"
-    return kept if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
+    if not math.isinf(end):
+        return f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
+    return "kept until changed" if item.seen and not item.change else "kept for good"
 
 
 def explained(group: Group, change: Change | str | None, width: int = 0, *, is_quiet: bool = False) -> Content:
@@ -237,7 +238,8 @@ class InboxView(View):
 
     def examine(self) -> None:
         """Look through the notes on a worker thread; what was found stays until then."""
-        self.due, self.look = False, self.look_through()
+        self.due = False
+        self.look = self.look_through()
 
     @work(thread=True, exclusive=True, group="inbox")
     def look_through(self) -> None:
@@ -245,7 +247,8 @@ class InboxView(View):
         worker = get_current_worker()
 
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
-            begun, kinds = time.thread_time(), frozenset(self.unfolded)
+            begun = time.thread_time()
+            kinds = frozenset(self.unfolded)
             findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kinds=kinds)
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
@@ -258,13 +261,19 @@ class InboxView(View):
             return
         # What changed while it went on waits for the next one.
         self.checking = self.due
-        self.findings, self.hidden, self.seconds = result or (self.findings, self.hidden, self.seconds)
+        if result is not None:
+            self.findings, self.hidden, self.seconds = result
         self.planned.clear()
         self.draw()
-        if result is None:
-            return
-        if gone := [item for item in self.beside if not any(is_same(item, other) for other in result[0].suggestions)]:
-            silent = ((reason, row) for reason, rows in result[0].silent.items() for row in rows)
+        if result is not None:
+            findings, *_ = result
+            self.tell_beside(findings)
+
+    def tell_beside(self, findings: Findings) -> None:
+        """Say which findings went with the last change, although it was not about them."""
+        gone = [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]
+        if gone:
+            silent = ((reason, row) for reason, rows in findings.silent.items() for row in rows)
             reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
             words = f"{plural(len(gone), 'other finding')} went with that change: {gone[0].place}{reason}."
             self.notify(one_line(words, 300), markup=False)
@@ -283,7 +292,7 @@ class InboxView(View):
             return
         rows.show(listed(self.groups, self.findings, self.hidden, self.unfolded))
         self.session.decisions = None if self.checking else len(self.groups)
-        self.post_message(Badge(self.NAME, "…" if self.checking else len(self.groups)))
+        self.screen.query_one(FirstLine).show_count(self.NAME, "…" if self.checking else len(self.groups))
         self.explain()
 
     @property
@@ -313,13 +322,16 @@ class InboxView(View):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of findings are there where one is under the cursor; `d` where a change is proposed."""
-        if action == "do":
-            return self.chosen is not None and self.chosen.proposal in CHANGES
+        group = self.chosen
+        if action not in {"do", "keep", "later", "edit"}:
+            return super().check_action(action, parameters)
+        if group is None:
+            return False
         if action == "keep":
-            return self.chosen is not None and (self.chosen.suggestions[0].id in self.hidden) == bool(parameters)
-        if action in {"later", "edit"}:
-            return self.chosen is not None
-        return super().check_action(action, parameters)
+            # "Ask again" is the action with a parameter, "Keep" the one without.
+            is_hidden = group.suggestions[0].id in self.hidden
+            return is_hidden if parameters else not is_hidden
+        return action != "do" or group.proposal in CHANGES
 
     @work(thread=True, exclusive=True, group="proposal")
     def work_out(self, key: str, group: Group) -> None:
@@ -343,13 +355,12 @@ class InboxView(View):
     @on(OptionList.OptionSelected, "#inbox-list")
     async def selected(self, event: OptionList.OptionSelected) -> None:
         """Open what is counted, or offer what can be done about a group or a line."""
-        event.stop()
         key, group = event.option.id or "", self.chosen
         if group is not None:
             await self.offer(group)
         elif key:
             self.unfold(key.removeprefix("more:"))
-            if key in BY_KIND:
+            if key in checks.BY_KIND:
                 self.examine()
 
     def unfold(self, key: str) -> None:
@@ -361,30 +372,29 @@ class InboxView(View):
 
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
-        first, many = group.suggestions[0], len(group.suggestions) > 1
-        kept, words = until(math.inf, first), {**CHANGES, **DECISIONS}
+        first, count = group.suggestions[0], len(group.suggestions)
+        words, kept = {**CHANGES, **DECISIONS}, until(math.inf, first)
         offers: list[tuple[str, str]] = [(action, words[action].format(kept)) for action in group.actions]
         if first.id in self.hidden:
             offers = [("open", "ask about it again")]
-        show = f"show all {len(group.suggestions):,}" if group.id not in self.unfolded else "show fewer"
-        offers.append(("lines", show) if many else ("read", "read the note there"))
+        if count == 1:
+            title = one_line(str(first.place))
+            offers.append(("read", "read the note there"))
+        else:
+            title = plural(count, "finding")
+            offers.append(("lines", "show fewer" if group.id in self.unfolded else f"show all {count:,}"))
 
-        async def chosen(action: str | None) -> None:
-            if action == "lines":
-                self.unfold(group.id)
-            elif action == "read":
-                self.post_message(ReadNote(first.place.path, first.place.first))
-            elif action == "none":
-                self.decide(group, math.inf, none=True)
-            elif action == "snooze":
-                await self.action_later()
-            elif action in ("open", "keep"):
-                self.decide(group, math.inf if action == "keep" else 0.0)
-            elif action is not None:
-                await self.propose(group, next(other for other in group.actions if other == action))
-
-        title = plural(len(group.suggestions), "finding") if many else one_line(str(first.place))
-        await self.app.push_screen(Choice(title, offers, one_line(group.cause.message)), chosen)
+        deeds: dict[str, Callable[[], object]] = {
+            **{action: partial(self.propose, group, action) for action in group.actions},
+            "none": partial(self.decide, group, math.inf, none=True),
+            "keep": partial(self.decide, group, math.inf),
+            "snooze": self.action_later,
+            "open": partial(self.decide, group, 0.0),
+            "read": partial(self.post_message, ReadNote(first.place.path, first.place.first)),
+            "lines": partial(self.unfold, group.id),
+        }
+        dialog = Choice(title, offers, one_line(group.cause.message))
+        await self.app.push_screen(dialog, answered(lambda choice: deeds[choice]()))
 
     async def action_do(self) -> None:
         """Show the proposed change of the row or the group, and make it where that is agreed to."""
@@ -403,10 +413,10 @@ class InboxView(View):
         paths = {file.path for file in applied.change.files}
         if self.findings is not None:
             every = self.findings.suggestions
-            left = {item.id: item for item in every if not paths & {item.place.path, (item.other or item.place).path}}
-            apart = left.keys() | {item.id for item in group.suggestions}
-            self.beside = [item for item in every if item.id not in apart]
-            self.findings = replace(self.findings, groups=tuple(checks.grouped(left.values())))
+            listed = [item for item in every if not paths & {item.place.path, (item.other or item.place).path}]
+            explained_ids = {item.id for item in (*listed, *group.suggestions)}
+            self.beside = [item for item in every if item.id not in explained_ids]
+            self.findings = replace(self.findings, groups=tuple(checks.grouped(listed)))
             self.draw()
 
     def notes_changed(self) -> None:
@@ -439,30 +449,32 @@ class InboxView(View):
         With `none` they are harmless, which is learnt.
         """
         ends = {item.id: end for item in group.suggestions}
-        became = "taken for none" if none else until(end, group.suggestions[0]) if end else "open again"
-        words, then = f"{plural(len(ends), 'finding')} {became}", "; u takes it back."
-        self.perform(
-            lambda engine: self.put(engine, ends, none=none) or words + then,
-            lambda: self.record(words, ends, none=none),
-        )
+        became = until(end, group.suggestions[0]) if end else "open again"
+        if none:
+            became = "taken for none"
+        words = f"{plural(len(ends), 'finding')} {became}"
+        put = partial(self.put, ends=ends, words=f"{words}; u takes it back.", none=none)
+        self.perform(put, lambda: self.record(words, ends, none=none))
 
     def record(self, words: str, ends: _Decision, *, none: bool) -> None:
         """Remember what was done and how findings were put off before, and show them where they belong now."""
         self.steps.append((words, {id_: self.hidden.get(id_, 0.0) for id_ in ends}))
         self.hide(ends, again=none)
 
-    def put(self, engine: Engine, ends: _Decision, *, none: bool = False) -> str:
-        """Write down until when findings are left alone. Raises EditRefused."""
+    def put(self, engine: Engine, ends: _Decision, words: str, *, none: bool = False) -> str:
+        """Write down until when findings are left alone, and return `words`, which say so. Raises EditRefused."""
         decisions = engine.inbox.decisions
         findings = {item.id: item for item in self.findings.suggestions} if self.findings is not None else {}
         for id_, end in ends.items():
             if end == 0:
                 decisions.reopen(id_)
+            elif none:
+                decisions.none(findings[id_])
             elif math.isinf(end):
-                (decisions.none if none else decisions.keep)(findings[id_])
+                decisions.keep(findings[id_])
             else:
                 decisions.snooze(findings[id_], end)
-        return ""
+        return words
 
     def hide(self, ends: _Decision, *, again: bool) -> None:
         """Show findings where they belong with their new ends; look `again` where more may have changed."""
@@ -473,10 +485,13 @@ class InboxView(View):
 
     def undo(self) -> bool:
         """Take the last decision back; a change of notes is the app's to take back."""
-        if last := self.steps.pop() if self.steps else None:
-            words, ends = f"You took back {last[0]}.", last[1]
-            self.perform(lambda engine: self.put(engine, ends) or words, partial(self.hide, ends, again=True))
-        return last is not None
+        last = self.steps.pop() if self.steps else None
+        if last is None:
+            return False
+        words, ends = last
+        put = partial(self.put, ends=ends, words=f"You took back {words}.")
+        self.perform(put, partial(self.hide, ends, again=True))
+        return True
 
 
 VIEW = InboxView

@@ -21,13 +21,12 @@ from textual.widgets.option_list import Option
 from memory_tui import tui
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.formatting import one_line, safe
-from memory_tui.tui.keys import TABLE as KEYS
-from memory_tui.tui.keys import bindings, named
+from memory_tui.formatting import minute, one_line, plural, safe
+from memory_tui.tui.first_line import freshness
+from memory_tui.tui.keys import TABLE, bindings, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
-from memory_tui.tui.status_bar import index_pane, provider_pane
 from memory_tui.tui.view import View, answered
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ SINGLE = 70
 """Cells under which the list and the note are not side by side."""
 ARCHIVE_DAYS = 90
 """Daily logs older than this are archived."""
-_OF_NOTES = frozenset(key.action.partition("(")[0] for key in KEYS if key.group == "note" or key.id == "notes.rename")
+_OF_NOTES = frozenset(key.action.partition("(")[0] for key in TABLE if key.id.startswith(("note.", "notes.rename")))
 """The actions that need a note."""
 
 
@@ -48,13 +47,14 @@ class NotesView(View):
 
     NAME = "notes"
     FOCUS = "#notes-list, .-reading #notes-text"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("note", "notes", "text.back"),
-        *named("", "search.miss", "search.line"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("note", "notes", "text.back")
+    BINDINGS += named("", "search.miss", "search.line")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.filter = Input(id="notes-filter", placeholder="Title, path, day, never, often, unused", compact=True)
+        self.rows = Rows(id="notes-list")
+        self.reader = Reader(id="notes-text")
         self.path = ""
         """The note that is shown, or on its way."""
         self.goal = 0
@@ -81,32 +81,22 @@ class NotesView(View):
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(id="notes-left"):
-                yield Input(id="notes-filter", placeholder="Title, path, day, never, often, unused", compact=True)
-                yield Rows(id="notes-list")
+                yield self.filter
+                yield self.rows
                 yield Static(id="notes-index", markup=False)
                 yield Static(id="notes-provider", markup=False)
             with Vertical(id="notes-right"):
                 yield Static(id="notes-about", markup=False)
-                yield Reader(id="notes-text")
+                yield self.reader
                 yield Static(id="notes-begin", markup=False)
 
     def on_mount(self) -> None:
         """Name the panes, and read what the cursor comes to."""
         self.query_one("#notes-index").border_title = "Index"
         self.query_one("#notes-provider").border_title = "Provider"
-        self.query_one("#notes-filter", Input).cursor_blink = False
+        self.filter.cursor_blink = False
         # Before the paint, where the list's own message comes after it.
         self.watch(self.rows, "highlighted", self.cursor_moved, init=False)
-
-    @property
-    def rows(self) -> Rows:
-        """Return the list."""
-        return self.query_one("#notes-list", Rows)
-
-    @property
-    def reader(self) -> Reader:
-        """Return the text."""
-        return self.query_one("#notes-text", Reader)
 
     @property
     def is_reading(self) -> bool:
@@ -172,7 +162,7 @@ class NotesView(View):
         engine, rows = self.session.engine, self.rows
         if engine is None:
             return
-        letters = self.query_one("#notes-filter", Input).value
+        letters = self.filter.value
         every = tui.note_facts.ordered(self.session.files)
         every = [replace(row, kind="unsaved text") if row.path in self.unsaved else row for row in every]
         files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path, row.day))]
@@ -216,13 +206,12 @@ class NotesView(View):
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
         else:
-            self.query_one("#notes-filter", Input).value = ""
+            self.filter.value = ""
         self.read(path, line)
 
     @on(OptionList.OptionSelected, "#notes-list")
-    def chosen(self, event: OptionList.OptionSelected) -> None:
+    def chosen(self) -> None:
         """Go to the text of the note under the cursor."""
-        event.stop()
         self.origin = ""
         self.follow()
         self.screen.set_focus(self.reader)
@@ -276,9 +265,8 @@ class NotesView(View):
 
     def show_text(self, line: int) -> None:
         """Show the text of the note with the cursor on `line`."""
-        page = self.page
-        self.reader.show(page.text, page.first, line, path=page.path, unread=page.unread, rulers=page.rulers)
-        self.trace(page.path)
+        self.reader.show(self.page, line)
+        self.trace(self.page.path)
 
     @work(thread=True, exclusive=True, group="trace")
     def trace(self, path: str) -> None:
@@ -293,7 +281,7 @@ class NotesView(View):
 
     def traced(self, path: str, origins: dict[int, str]) -> None:
         """Say it of the line under the cursor."""
-        if path == self.reader.path:
+        if path == self.reader.page.path:
             self.reader.origins = origins
             self.show_about()
 
@@ -308,9 +296,11 @@ class NotesView(View):
         about, page = self.query_one("#notes-about", Static), self.page
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
         use = next((self.use(row.path, row.day) for row in self.session.files if row.path == page.path), "")
-        parts = [part for part in (*page.parts, (use, ""), (self.reader.origin, "$accent")) if part[0]]
+        origin = self.reader.origins.get(self.reader.line, "")
+        parts = [(said, style) for said, style in (*page.parts, (use, ""), (origin, "$accent")) if said]
         # What the host does not read comes first, then who wrote the line, then the note.
-        parts.sort(key=lambda part: {"$error": 0, "$warning": 1, "$accent": 2}.get(part[1], 3))
+        order = ("$error", "$warning", "$accent", "")
+        parts.sort(key=lambda part: order.index(part[1]))
         if parts:
             words = words or tui.note_facts.strip(parts, about.size.width or 80)
         about.update(words or "", layout=False)
@@ -318,7 +308,7 @@ class NotesView(View):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one, and what is about a note where there are notes."""
         if action == "back":
-            return self.is_reading or self.query_one("#notes-filter").display
+            return self.is_reading or self.filter.display
         has_nothing = self.has_class("-empty") and action in _OF_NOTES
         # The curated note is where a promotion goes; of its single lines p moves some to another note.
         is_curated = not self.is_reading and {path.lower() for path in self.meant} <= {"memory.md"}
@@ -335,7 +325,7 @@ class NotesView(View):
             self.origin = ""
         if self.page.owner:
             self.follow()
-        box = self.query_one("#notes-filter", Input)
+        box = self.filter
         if box.display and self.app.focused is not self.reader:
             box.value, box.display = "", False
         self.screen.set_focus(self.rows)
@@ -355,7 +345,7 @@ class NotesView(View):
         if self.is_reading:
             await self.app.push_screen(tui.dialogs.Line("Find in this note", value=self.words), self.find)
             return
-        box = self.query_one("#notes-filter", Input)
+        box = self.filter
         box.display = True
         self.screen.set_focus(box)
 
@@ -365,22 +355,21 @@ class NotesView(View):
         if not words:
             return
         self.words = words
-        later = sorted(enumerate(reader.seen, self.page.first), key=lambda each: each[0] <= reader.line)
-        if at := next((number for number, text in later if words.casefold() in text.casefold()), 0):
-            reader.go(at)
+        lines = enumerate(reader.seen, self.page.first)
+        numbers = [number for number, text in lines if words.casefold() in text.casefold()]
+        if numbers:
+            reader.go(next((number for number in numbers if number > reader.line), numbers[0]))
         else:
             self.notify(f'"{one_line(words)}" is not in this note.', markup=False)
 
     @on(Input.Changed, "#notes-filter")
-    def filtered(self, event: Input.Changed) -> None:
+    def filtered(self) -> None:
         """List the notes that have the words."""
-        event.stop()
         self.list_notes()
 
     @on(Input.Submitted, "#notes-filter")
-    def filter_done(self, event: Input.Submitted) -> None:
+    def filter_done(self) -> None:
         """Go to the notes that are left."""
-        event.stop()
         self.screen.set_focus(self.rows)
 
     def action_copy(self, text: bool) -> None:
@@ -402,7 +391,7 @@ class NotesView(View):
         return sorted(self.marked) or ([self.path] if self.path else [])
 
     def is_there(self, why: str = "") -> bool:
-        """Return whether a note of this workspace is shown with its text; else say so."""
+        """Return whether a note of this workspace is shown with its text; else say so, or `why` it cannot be meant."""
         if not self.is_own(self.page.owner):
             return False
         if why or not self.path or self.page.path != self.path or self.page.problem:
@@ -472,25 +461,33 @@ class NotesView(View):
     async def action_calendar(self) -> None:
         """Choose a day on which something was written."""
         if self.session.engine is not None:
-            calendar = tui.dialogs.Calendar(self.session.files, tui.note_facts.today_of(self.session.engine.plan))
+            # Of a day with several notes the first is opened.
+            by_day = {row.day: row.path for row in reversed(self.session.files) if row.day is not None}
+            calendar = tui.dialogs.Calendar(by_day, tui.note_facts.today_of(self.session.engine.plan))
             await self.app.push_screen(calendar, answered(lambda path: self.post_message(ReadNote(path))))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def show_change(self, done: AppliedChange) -> None:
         """Read the note again, or the one that a change made or renamed; where that is taken back, the one before."""
-        new = next((file.path for file in done.change.files if file.before is None and file.after is not None), "")
-        gone = any(file.path == self.path and file.after is None for file in done.change.files)
-        here, file = (done.entry.id, self.path, self.reader.line), done.change.files[0]
+        change, undoes = done.change, done.entry.undoes
+        new = next((file.path for file in change.files if file.before is None and file.after is not None), "")
+        gone = any(file.path == self.path and file.after is None for file in change.files)
+        opener = done.entry.id, self.path, self.reader.line
         self.marked.clear()
         if gone:
             # What comes in its place under the cursor is read when the list is filled anew.
             self.path = ""
-        if done.entry.undoes and done.entry.undoes == self.opener[0]:
-            self.open_note(*self.opener[1:])
-        elif (is_line := done.change.kind == "capture") or (new and (gone or done.change.kind in ("new", "undo"))):
-            self.opener = here
-            self.open_note(new or file.path, (file.after or b"").count(b"\n") if is_line else 1)
+        opened_by, path_before, line_before = self.opener
+        if undoes and undoes == opened_by:
+            self.open_note(path_before, line_before)
+        elif change.kind == "capture":
+            self.opener = opener
+            log = change.files[0]
+            self.open_note(new or log.path, (log.after or b"").count(b"\n"))
+        elif new and (gone or change.kind in ("new", "undo")):
+            self.opener = opener
+            self.open_note(new)
         elif not gone:
             self.read(self.path, 0)
 
@@ -552,6 +549,42 @@ class NotesView(View):
     def leaving(self) -> str:
         """Keep what is typed in the editor."""
         return self.editor.leaving() if self.editor is not None else ""
+
+
+def index_pane(session: Session) -> Content:
+    """Return two lines about the index: a folder that is gone or its freshness and last sync, then the watcher."""
+    status = session.status
+    if status is None:
+        return Content.styled("The index is being opened.", "$foreground-muted")
+    gone = [root for root in status.roots if root.state != "there"]
+    is_current, state = freshness(status)
+    last_sync = next((event for event in reversed(session.news) if isinstance(event, SyncFinished)), None)
+    if gone:
+        state = f"{gone[0].state.upper()}: {one_line(gone[0].absolute)}"
+    elif session.progress:
+        is_current, state = True, one_line(session.progress)
+    elif last_sync is not None:
+        changed = last_sync.indexed + last_sync.removed + last_sync.embedded
+        state += f", {'synced' if changed else 'checked'} {minute(last_sync.at)[-5:]}"
+    watcher = "watcher on" if status.watching else "no watcher, i indexes"
+    notes = f"{plural(status.freshness.total, 'note')}, {watcher}"
+    return Content.assemble((state, "" if is_current else "$warning"), "\n", (notes, "$foreground-muted"))
+
+
+def provider_pane(session: Session) -> Content:
+    """Return up to three lines about the provider: who answers, instead of whom and why, when it is asked again."""
+    if session.status is None:
+        return Content("")
+    who = session.status.who
+    name = f"{who.answers or who.requested} {who.model or who.requested_model}".strip()
+    if who.fine:
+        return Content.assemble(one_line(name), "\n", (one_line(who.detail or who.sentence), "$foreground-muted"))
+    if who.mode != "hybrid" and who.standing != "off":
+        name = "words only"
+    instead = f" instead of {who.fallback.source}" if who.fallback is not None else ""
+    again = f"asked again {minute(who.retry_at)[-5:]}" if who.retry_at else who.next_step
+    lines = ((f"{name}{instead}", "$warning"), (who.reason, ""), (again, "$foreground-muted"))
+    return Content("\n").join(Content.styled(one_line(words), style) for words, style in lines)
 
 
 VIEW = NotesView

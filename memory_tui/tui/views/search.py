@@ -1,7 +1,5 @@
 """The view Search: what the agent gets for a question, why, what would change it, and by which ranking."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +25,6 @@ from memory_tui import plan
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.cancel import Stop
 from memory_tui.config import config_patch
-from memory_tui.config.config_patch import Patch
 from memory_tui.config.settings import PROFILES, TUNE_KEYS, Settings, profile_named
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
@@ -41,7 +38,7 @@ from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
-from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.search.trace import Trace
 from memory_tui.sentences import as_notice, ordinal, why_empty
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
@@ -52,10 +49,8 @@ from memory_tui.tui.dialogs import Box, Choice, Line, Page
 from memory_tui.tui.facts import MUTED, WARN
 from memory_tui.tui.hits import Remedy, Row
 from memory_tui.tui.keys import bindings, by_state, named
-from memory_tui.tui.ranking import Effects, Knobs
-from memory_tui.tui.reader import Reader
+from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.saved import NotebookChange, SavedQuestions
 from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View, answered
 from memory_tui.tune.evaluate import Case, by_question, score
@@ -78,20 +73,20 @@ ASK = "Ask your notes, in your words"
 
 @dataclass(repr=False)
 class Request:
-    """What is asked or ranked: its number, how rows are drawn, and under which settings.
+    """What is asked or ranked: how rows are drawn, and under which settings.
 
-    Textual writes down what a worker is given, on the screen's thread: an answer in words takes it 40 ms.
+    Without a repr: Textual writes down what a worker is given, on the screen's thread, which takes it 40 ms.
     """
 
-    number: int
     query: str
     settings: Settings
     shape: tuple[int, int]
+    """The cells of a row, and its lines."""
     misses: int
-    stop: Stop
+    """How many passages that are not sent are listed."""
+    stop: Stop = field(default_factory=Stop)
     as_written: bool = False
-    turning: bool = False
-    """Whether knobs are shown, so that it is worked out what a step of each does."""
+    """Whether no word is read otherwise than it was typed."""
     standing: Standing | None = None
     """How the mirror stands that answers; None for this workspace."""
     place: Place | None = None
@@ -110,7 +105,7 @@ class Answered(Message):
     qmd: QmdAnswer | None
     replay: Reranking
     """Ranks the same evidence by other settings; it remembers what no knob changes."""
-    effects: Effects = field(default_factory=dict)
+    effects: ranking.Effects = field(default_factory=dict)
     why: WhyNot | None = None
     """What became of the line that a person asked about."""
     measures: str = ""
@@ -203,21 +198,23 @@ class SearchView(View):
 
     NAME = "search"
     FOCUS = "#search-list"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named("Read", "list.open"),
-        *named("Copy", "note.copy"),
-        *bindings("note.cite"),
-        *by_state("search.sum", "sum", "Sum", "Close", ""),
-        *named("Why not", "search.miss"),
-        *named("Turn", "search.turn"),
-        *bindings("search.compare", "search.judge", "search.line", "search.saved"),
-        *by_state("text.back", "back", "Back", ""),
-        *named("", "change.do", "note.promote", "note.overtake"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = named("Read", "list.open") + named("Copy", "note.copy")
+    BINDINGS += bindings("note.cite") + by_state("search.sum", "sum", "Sum", "Close", "")
+    BINDINGS += named("Why not", "search.miss") + named("Turn", "search.turn")
+    BINDINGS += bindings("search.compare", "search.judge", "search.line", "search.saved")
+    BINDINGS += by_state("text.back", "back", "Back", "") + named("", "change.do", "note.promote", "note.overtake")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.number, self.stop = 0, Stop()
+        self.box = Query()
+        self.hits = Hits(id="search-list")
+        self.why = Vertical(id="why")
+        """The pane beside the list, which explains the passage under the cursor."""
+        self.remedy_list = Remedies("remedies")
+        self.reader = Reader(id="passage")
+        self.knobs = ranking.Knobs(id="knobs")
+        self.request: Request | None = None
+        """The last one; what comes of any other is dropped."""
         self.answer: Answered | None = None
         self.misses = MISSES
         self.scope = ""
@@ -229,9 +226,14 @@ class SearchView(View):
         self.turned = "", 0
         """The knob that was turned last, and how many things were tried by then."""
         self.remedies: list[Remedy] = []
-        self.solved: tuple[Row | None, list[Remedy], str] = None, [], ""
-        """The passage of which everything is known that would have it sent, and what that is."""
-        self.filling = self.known = False
+        self.solved: Row | None = None
+        """The passage of which all remedies are known; None while they are looked for."""
+        self.solution: tuple[list[Remedy], str] = [], ""
+        """Its remedies, and the sentence below them."""
+        self.filling = False
+        """Whether the list is being filled, so that its cursor explains nothing."""
+        self.has_learned = False
+        """Whether the saved questions were read."""
         self.armed: Row | None = None
         """The passage of which enter tries a remedy."""
         self.timer: Timer | None = None
@@ -241,31 +243,34 @@ class SearchView(View):
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
         """What the index knows of the saved questions that were asked already."""
-        self.passage: tuple[object, ...] | None = None
+        self.passage: tuple[NotePage, int] | None = None
+        """What the pane of the passage shows, and the line of its cursor."""
         self.wanted = 0
-        """The passage that the cursor is to stand on."""
-        self.then: tuple[str, Settings | None] = "", None
-        """The question that is asked with the knobs of then, which another one leaves, and these knobs."""
+        """The passage that the cursor is to stand on; 0 for any."""
+        self.past_query = ""
+        """The logged question that is asked with the knobs of then, until another question is asked."""
+        self.past_settings: Settings | None = None
+        """The knobs of then."""
         self.place: Place | None = None
         """The line that a person asked about, with this question."""
         self.is_going = False
-        """Whether the cursor is to go to its passage."""
+        """Whether the cursor is to go to the passage that holds this line."""
 
     def compose(self) -> ComposeResult:
-        yield Query()
+        yield self.box
         yield Static(id="level", markup=False)
         with Horizontal(id="panes"):
-            yield Hits(id="search-list")
-            with Vertical(id="why"):
+            yield self.hits
+            with self.why:
                 yield Static(id="verdict", markup=False)
                 yield Static(id="sums", markup=False)
                 with VerticalScroll(id="whole"):
                     yield Static(id="steps", markup=False)
                 yield Static(id="remedies-title", markup=False)
-                yield Remedies("remedies")
+                yield self.remedy_list
                 yield Static(id="reads", markup=False)
-                yield Reader(id="passage")
-                yield Knobs(id="knobs")
+                yield self.reader
+                yield self.knobs
                 yield Static(id="knob", markup=False)
         yield Static(id="ranking", markup=False)
 
@@ -273,23 +278,8 @@ class SearchView(View):
         """Draw what stands under the cursor in the paint of the cursor: a message would come after it."""
         self.watch(self.hits, "highlighted", self.moved, init=False)
         self.watch(self.knobs, "highlighted", self.draw_knob, init=False)
-        self.watch(self.query_one(Remedies), "has_focus", self.entitle_remedies)
+        self.watch(self.remedy_list, "has_focus", self.entitle_remedies)
         self.invite()
-
-    @property
-    def hits(self) -> Hits:
-        """Return the list."""
-        return self.query_one("#search-list", Hits)
-
-    @property
-    def knobs(self) -> Knobs:
-        """Return the knobs."""
-        return self.query_one(Knobs)
-
-    @property
-    def box(self) -> Query:
-        """Return the query box."""
-        return self.query_one(Query)
 
     def write(self, selector: str, content: Content | str) -> None:
         """Write a line of fixed height, which lays out nothing; what stands there already is not painted again."""
@@ -305,28 +295,25 @@ class SearchView(View):
     # --- asking ----------------------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#query")
-    def typed(self, event: Input.Changed) -> None:
+    def typed(self) -> None:
         """Ask what stands in the box; at rest, where the provider or QMD is not in this process."""
-        event.stop()
         self.misses = MISSES
         if self.box.has_focus and not self.is_going:
             self.place = None
         self.wait_no_more()
-        if self.is_of_then and self.box.value != self.then[0]:
+        if self.uses_past_settings and self.box.value != self.past_query:
             self.action_own_ranking()
-        engine = self.session.engine
-        if engine is not None and (self.scope or self._asks_elsewhere(engine)):
+        if self.scope or self._asks_elsewhere(self.session.engine):
             self.waiting = self.set_timer(REST_SECONDS, self.ask)
         else:
             self.ask()
 
-    def _asks_elsewhere(self, engine: Engine) -> bool:
-        return engine.backend.is_qmd or registry.sends(engine.plan.provider)
+    def _asks_elsewhere(self, engine: Engine | None) -> bool:
+        return engine is not None and (engine.backend.is_qmd or registry.sends(engine.plan.provider))
 
     @on(Input.Submitted, "#query")
-    def entered(self, event: Input.Submitted) -> None:
+    def entered(self) -> None:
         """Go to the passages."""
-        event.stop()
         self.box.remember()
         self.hits.action_first()
         self.action_back()
@@ -335,18 +322,23 @@ class SearchView(View):
 
     def ask(self) -> None:
         """Ask what stands in the box; a question before it is stopped."""
-        self.stop.set()
+        self.end_request()
         self.wait_no_more()
-        query, engine, settings = self.box.value.strip(), self.session.engine, self.session.settings
-        self.number, self.stop = self.number + 1, Stop()
-        if engine is None or settings is None:
+        query, settings = self.box.value.strip(), self.session.settings
+        if settings is None:
             return
         if not query:
             self.answer = None
             self.invite()
             return
         self.waiting = self.set_timer(LATE_SECONDS, self.tell_waiting)
-        self.gather(self.request(query, settings), self.scope)
+        self.gather(self.new_request(query, settings), self.scope)
+
+    def end_request(self) -> None:
+        """Stop the last request, and drop what still comes of it."""
+        if self.request is not None:
+            self.request.stop.set()
+        self.request = None
 
     def wait_no_more(self) -> None:
         """Ask nothing later, and say of nothing that it is waited for."""
@@ -355,16 +347,15 @@ class SearchView(View):
 
     def tell_waiting(self) -> None:
         """Say whose answer is waited for, and what keeps the index busy."""
-        engine, progress = self.session.engine, self.session.progress
-        elsewhere = engine is not None and self._asks_elsewhere(engine)
-        who = one_line(self.scope) or ("the provider" if elsewhere else "your notes")
-        self.write("#level", Content.styled(f" Asking {who} ... {one_line(progress)}", MUTED))
+        who = "the provider" if self._asks_elsewhere(self.session.engine) else "your notes"
+        who = one_line(self.scope) or who
+        self.write("#level", Content.styled(f" Asking {who} ... {one_line(self.session.progress)}", MUTED))
 
-    def request(self, query: str, settings: Settings) -> Request:
-        """Return a request for the shape that the list has now."""
-        as_written, turning = query == self.as_written, self.why.has_class("-turning")
-        now = self.number, query, settings, self.shape, self.misses, self.stop
-        return Request(*now, as_written, turning, place=self.place)
+    def new_request(self, query: str, settings: Settings) -> Request:
+        """Return the request that is answered from now on, for the shape that the list has."""
+        self.request = Request(query, settings, self.shape, self.misses, place=self.place)
+        self.request.as_written = query == self.as_written
+        return self.request
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -374,27 +365,31 @@ class SearchView(View):
     @work(thread=True, exclusive=True, group="ask")
     def gather(self, request: Request, scope: str) -> None:
         """Ask the notes of a scope, and rank."""
-        own = self.session.engine
-        if own is None:
+        here = self.session.engine
+        if here is None:
             return
         try:
-            engine, request.standing = self.answering(own, request, scope)
+            engine, request.standing = self.answering(here, request, scope)
             qmd = engine.backend.ask(request.query, stop=request.stop)
             evidence = engine.search.gather(request.query, request.stop, as_written=request.as_written)
             self.post_message(self.ranked(engine, request, evidence, qmd, Reranking(evidence)))
         except Cancelled:
             return
         except MemoryTuiError as error:
-            self.call_later(self.unanswered, request.number, error)
+            self.call_later(self.unanswered, request, error)
 
-    def answering(self, own: Engine, request: Request, scope: str) -> tuple[Engine, Standing | None]:
-        """Return who answers for a scope, once there is something to answer from. Raises MemoryTuiError."""
+    def answering(self, here: Engine, request: Request, scope: str) -> tuple[Engine, Standing | None]:
+        """Return the engine that answers for a scope, and how its mirror stands, once that is filled.
+
+        Raises MemoryTuiError.
+        """
         while True:
             try:
-                return own.of_scope(scope, request.stop)
+                return here.of_scope(scope, request.stop)
             except (MirrorFilling, Cancelled) as error:
+                # Of a request that was stopped the wait below ends at once.
                 filling = MirrorFilling(error.message, "Its answer comes by itself; u ends that and goes back.")
-                self.call_later(self.unanswered, request.number, filling)
+                self.call_later(self.unanswered, request, filling)
                 if request.stop.wait(REST_SECONDS):
                     raise
 
@@ -413,52 +408,50 @@ class SearchView(View):
         request.stop.check()
         trace = engine.search.rank(evidence, request.settings)
         request.stop.check()
-        why, also, place = None, None, request.place
-        if place is not None:
+        why = None
+        if (place := request.place) is not None:
             why = self.attempt(lambda _: engine.search.why(evidence, place.path, place.line, request.settings))
-        if why is not None and why.best is not None and (why.best.proposed or why.place.gate is None):
-            also = why.best
-        rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query), also)
-        if also is not None:
+        asked = why.best if why is not None else None
+        if why is not None and asked is not None and not asked.proposed and why.place.gate is not None:
+            asked = None
+        rows = hits.rows(evidence, trace, request.misses, self.notebook.find(evidence.query), asked)
+        if asked is not None:
             # What a ranking worked out goes with the evidence, and with it where a passage of it begins.
-            evidence = structs.replace(evidence, texts={also.chunk.rowid: also.text, **evidence.texts})
+            evidence = structs.replace(evidence, texts={asked.chunk.rowid: asked.text, **evidence.texts})
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
         result = Answered(engine, request, evidence, trace, rows, qmd, replay, why=why)
-        if request.turning:
+        if self.why.has_class("-turning"):
+            # The knobs are shown, with what a step of each does.
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
             measured = score([*self.cases.values()], request.settings)
             result.measures = saved.summary(by_question(measured), evidence.query)
         return result
 
-    def grades(self, query: str) -> Callable[[ChunkRef], int | None]:
-        """Return what a person said of passages for a question."""
-        query_saved = self.notebook.find(query)
-        return query_saved.grade if query_saved is not None else lambda _: None
-
     @on(Answered)
     async def show(self, answer: Answered) -> None:
         """Show an answer, unless something newer is under way."""
-        if answer.request.number != self.number:
+        if answer.request is not self.request:
             return
         self.wait_no_more()
-        row, before = self.row, self.answer
-        same = before is not None and before.trace.query == answer.trace.query
+        row_before, before = self.row, self.answer
         self.answer = answer
-        if before is not None and row is not None and answer.replay is before.replay and self.row is None:
-            self.notify(f"{row.name} left the list by this ranking. W asks about any line.", markup=False)
-        if not same:
+        is_reranked = before is not None and answer.replay is before.replay
+        if is_reranked and row_before is not None and self.row is None:
+            self.notify(f"{row_before.name} left the list by this ranking. W asks about any line.", markup=False)
+        if before is None or before.trace.query != answer.trace.query:
+            self.filling = True
             with self.prevent(OptionList.OptionHighlighted):
-                self.filling, self.hits.highlighted = True, None
+                self.hits.highlighted = None
         if self.is_going and not self.box.has_focus:
             await self.arrive(answer)
         self.draw()
 
-    def unanswered(self, number: int, error: MemoryTuiError) -> None:
+    def unanswered(self, request: Request, error: MemoryTuiError) -> None:
         """Say why there is no answer."""
-        if number == self.number:
+        if request is self.request:
             self.wait_no_more()
             self.answer = None
             self.say(error.message, error.next_step)
@@ -469,11 +462,11 @@ class SearchView(View):
         if self.session.engine is None:
             self.say("Opening the index ...", "You can type your question already.")
         elif self.session.status is not None and not self.session.files:
-            then = "1, then a writes the first line of today's log."
-            self.say("There are no notes yet, so nothing can be answered.", then)
+            how = "1, then a writes the first line of today's log."
+            self.say("There are no notes yet, so nothing can be answered.", how)
         else:
-            text = "/ asks your notes; the passages appear while you type."
-            self.say(text, "For instance:" if examples else "", examples)
+            lead = "For instance:" if examples else ""
+            self.say("/ asks your notes; the passages appear while you type.", lead, examples)
 
     def say(self, text: str, then: str, options: Sequence[Option] = ()) -> None:
         """Show sentences in the place of passages."""
@@ -506,12 +499,14 @@ class SearchView(View):
             self.filling = True
             if self.why.has_class("-turning"):
                 # What a turn moves stands at the top: the first, and the line below what is sent.
-                self.hits.highlighted = self.hits.highlighted if self.row is not None else None
+                if self.row is None:
+                    self.hits.highlighted = None
                 self.call_after_refresh(self.hits.scroll_home, animate=False)
             if self.shape[0] > 0:
                 self.hits.refill(self.options(answer))
-            if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
-                self.hits.highlighted, self.wanted = at, 0
+            if self.wanted and (position := self.hits.position(str(self.wanted))) is not None:
+                self.hits.highlighted = position
+                self.wanted = 0
             self.filling = False
             self.entitle(self.hits, "What QMD gives your agent" if answer.qmd else hits.heading(answer.trace))
             self.moved()
@@ -521,29 +516,35 @@ class SearchView(View):
         """Return how well the notes answer and by which ranking, after the state of a shared index."""
         if answer.qmd is not None:
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
-        settings, standing = answer.request.settings, answer.request.standing
-        tried = ", of then" if self.is_of_then else ", tried" if self.session.tried else ""
-        state = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
-        room = max(1, self.size.width - state.cell_length)
-        line = hits.level_line(answer.trace, room, f"ranking: {settings.profile.title}{tried}")
-        return (state + line).truncate(self.size.width, ellipsis=True)
+        name = f"ranking: {answer.request.settings.profile.title}"
+        if self.uses_past_settings:
+            name += ", of then"
+        elif self.session.tried:
+            name += ", tried"
+        standing = answer.request.standing
+        mirror = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
+        line = hits.level_line(answer.trace, max(1, self.size.width - mirror.cell_length), name)
+        return (mirror + line).truncate(self.size.width, ellipsis=True)
 
     def options(self, answer: Answered) -> list[Option]:
         """Return the rows of the list: what is sent, the line below it, misses, and how many more there are."""
-        trace, (width, lines) = answer.trace, self.shape
+        trace = answer.trace
+        width, lines = self.shape
         if answer.qmd is not None:
-            drawn = [Option(hits.qmd_row(hit, width, lines), id=f"q{hit.rank}") for hit in answer.qmd.hits]
-            return drawn or [Option(Content(" QMD gives nothing."), disabled=True)]
-        options, sent = [], wording.sent_of(trace)
+            qmd_options = [Option(hits.qmd_row(hit, width, lines), id=f"q{hit.rank}") for hit in answer.qmd.hits]
+            return qmd_options or [Option(Content(" QMD gives nothing."), disabled=True)]
+        options = []
+        first_miss = wording.sent_of(trace) + 1
         for row in answer.rows:
-            if row.place == sent + 1:
+            if row.place == first_miss:
                 label = Content.styled(f"── {hits.divider(trace)}", MUTED)
                 options.append(Option(label.truncate(width), disabled=True))
             options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
         if (more := len(trace.lost) - answer.request.misses) > 0:
+            row_of_more = Option(Content.styled(f"     {more:,} more, weaker   W any line", MUTED), id=MORE)
             # The passage that was asked about comes after those that are not listed.
-            at = len(options) - (len(answer.rows) > len(trace.recalled) + answer.request.misses)
-            options.insert(at, Option(Content.styled(f"     {more:,} more, weaker   W any line", MUTED), id=MORE))
+            ends_with_asked = len(answer.rows) > len(trace.recalled) + answer.request.misses
+            options.insert(len(options) - 1 if ends_with_asked else len(options), row_of_more)
         return options
 
     @property
@@ -554,9 +555,11 @@ class SearchView(View):
 
     @property
     def line_asked(self) -> tuple[int, int]:
-        """Return a passage, and the line of it that a person asked about."""
+        """Return the id of a passage and the line of it that a person asked about; zeros where nobody did."""
         why = self.answer.why if self.answer is not None else None
-        return (why.best.chunk.rowid, why.place.line or 0) if why is not None and why.best is not None else (0, 0)
+        if why is None or why.best is None:
+            return 0, 0
+        return why.best.chunk.rowid, why.place.line or 0
 
     def line_of(self, row: Row) -> int:
         """Return the line of a passage that a person asked about, else the one that decided."""
@@ -566,33 +569,29 @@ class SearchView(View):
     @property
     def qmd_hit(self) -> QmdHit | None:
         """Return the hit of QMD under the cursor."""
-        option, answer = self.hits.highlighted_option, self.answer
-        if answer is None or answer.qmd is None or option is None:
+        option, qmd = self.hits.highlighted_option, self.answer.qmd if self.answer is not None else None
+        if option is None or qmd is None:
             return None
-        return next((hit for hit in answer.qmd.hits if f"q{hit.rank}" == option.id), None)
+        return next((hit for hit in qmd.hits if f"q{hit.rank}" == option.id), None)
 
     # --- why -------------------------------------------------------------------------------------------------------
-
-    @property
-    def why(self) -> Vertical:
-        """Return the pane that explains."""
-        return self.query_one("#why", Vertical)
 
     def clear_why(self) -> None:
         """Empty the pane."""
         self.entitle(self.why, "Why")
         for name in ("#verdict", "#sums", "#steps", "#remedies-title", "#reads"):
             self.write(name, "")
-        self.why.set_class(False, "-miss")
+        self.why.remove_class("-miss")
         self.show_passage("", 1, 1, "")
 
-    def show_passage(self, text: str, first: int, line: int, path: str, part: Excerpt | None = None) -> None:
-        """Show a passage, what the agent reads of it as the lines that are not dim; once for the same."""
-        wanted = (text, first, line, path, part.lines if part is not None else ())
-        if wanted != self.passage:
-            self.passage = wanted
-            unread = {at for at in range(first, first + text.count("\n") + 1) if part and part.leaves_out(at)}
-            self.query_one(Reader).show(text, first, line, path=path, decided=True, unread=unread)
+    def show_passage(self, text: str, first: int, line: int, path: str, excerpt: Excerpt | None = None) -> None:
+        """Show a passage, what the agent does not read of it dim; one that is shown already is not drawn again."""
+        numbers = range(first, first + text.count("\n") + 1)
+        unread = {number for number in numbers if excerpt is not None and excerpt.leaves_out(number)}
+        passage = NotePage(path, text, first, unread=unread), line
+        if passage != self.passage:
+            self.passage = passage
+            self.reader.show(*passage, decided=True)
 
     def moved(self) -> None:
         """Explain the passage under the cursor."""
@@ -602,113 +601,138 @@ class SearchView(View):
         if self.timer is not None:
             self.timer.stop()
         row, answer, qmd = self.row, self.answer, self.qmd_hit
-        self.armed = row if row is self.armed else None
-        self.hits.does = "Try" if self.armed else "Read" if row or qmd else "Open"
+        if row is not self.armed:
+            self.armed = None
+        self.hits.does = "Read" if row or qmd else "Open"
+        if self.armed is not None:
+            self.hits.does = "Try"
         self.refresh_bindings()
-        if qmd is not None and answer is not None and answer.qmd is not None:
-            self.clear_why()
+        if answer is not None and row is not None:
+            self.explain(answer, row)
+            return
+        self.clear_why()
+        if answer is not None and answer.qmd is not None and qmd is not None:
             self.write("#verdict", f"QMD's {ordinal(qmd.rank)} by {answer.qmd.mode}, of {one_line(qmd.collection)}.")
             self.show_passage(qmd.snippet, qmd.start_line, qmd.start_line, qmd.path)
-            return
-        if row is None or answer is None:
-            self.clear_why()
-            if answer is not None and (option := self.hits.highlighted_option) and option.id == MORE:
-                more = plural(len(answer.trace.lost) - answer.request.misses, "weaker passage")
-                self.write("#verdict", f"enter lists {more}. W asks about any line.")
-            return
-        text, trace = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet), answer.trace
-        scrolls = "   tab, then ↓ scrolls" * self.why.has_class("-sum")
-        self.entitle(self.why, (f"Why it is {ordinal(row.place)}" if row.sent else "Why not") + scrolls)
+        elif answer is not None and (option := self.hits.highlighted_option) and option.id == MORE:
+            more = plural(len(answer.trace.lost) - answer.request.misses, "weaker passage")
+            self.write("#verdict", f"enter lists {more}. W asks about any line.")
+
+    def explain(self, answer: Answered, row: Row) -> None:
+        """Show why a passage comes or not, and its text; what would have it sent is worked out a moment later."""
+        chunk, trace = row.hit.chunk, answer.trace
+        text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
+        shows_sum = self.why.has_class("-sum")
+        title = f"Why it is {ordinal(row.place)}" if row.sent else "Why not"
+        self.entitle(self.why, title + "   tab, then ↓ scrolls" * shows_sum)
         spoken = wording.asked_words(trace, text)
-        unsent = answer.why.unsent if answer.why is not None and row.hit.chunk.rowid == self.line_asked[0] else ""
-        words = f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip()
-        self.write("#verdict", hits.within(words, *self.query_one("#verdict").size))
+        verdict = hits.verdict(row, trace, spoken)
+        asked_rowid, _ = self.line_asked
+        if answer.why is not None and chunk.rowid == asked_rowid:
+            verdict = f"{answer.why.unsent} {verdict}".lstrip()
+        self.write("#verdict", hits.within(verdict, *self.query_one("#verdict").size))
         room = self.why.scrollable_content_region.width
-        if self.why.has_class("-sum"):
+        if shows_sum:
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
+        elif self.size.width >= 100:
+            self.write("#sums", hits.sums(row, trace, spoken, room))
         else:
-            drawn = hits.sums(row, trace, spoken, room) if self.size.width >= 100 else hits.sums_in_a_line(row, room)
-            self.write("#sums", drawn)
+            self.write("#sums", hits.sums_in_a_line(row, room))
         self.write("#reads", hits.reads(row, self.line_of(row), room))
-        self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path, row.passage)
-        if not (typing := self.box.has_focus):
+        self.show_passage(text, chunk.start_line, self.line_of(row), chunk.path, row.passage)
+        is_typing = self.box.has_focus
+        if not is_typing:
             self.show_miss(row)
-        self.timer = self.set_timer(TYPING_SECONDS if typing else REST_SECONDS, self.rested)
+        self.timer = self.set_timer(TYPING_SECONDS if is_typing else REST_SECONDS, self.rested)
 
     def show_miss(self, row: Row) -> None:
         """Keep a place for what would have a passage sent, where it is not."""
         self.why.set_class(not row.sent, "-miss")
-        if row is self.solved[0]:
-            self.show_remedies(*self.solved[1:])
+        if row is self.solved:
+            self.show_remedies(*self.solution)
         elif not row.sent:
             self.show_remedies([], "looking for what would have it sent ...")
 
     def rested(self) -> None:
-        """Work out what would change it."""
+        """Work out what would have the passage sent on which the cursor rests."""
         answer, row = self.answer, self.row
         if answer is None or row is None or self.why.has_class("-turning"):
             return
         self.show_miss(row)
         self.looking = Stop(answer.request.stop)
-        if not row.sent and row is not self.solved[0]:
+        if not row.sent and row is not self.solved:
             self.remedy(answer, row, self.looking)
 
     @work(thread=True, exclusive=True, group="why")
     def remedy(self, answer: Answered, row: Row, stop: Stop) -> None:
         """Find the settings, then the words of a question, that have a passage sent."""
-        engine, settings, rowid = answer.engine, answer.request.settings, row.hit.chunk.rowid
-        at = row_of(answer.evidence, rowid)
-        if at is None:
+        evidence, settings = answer.evidence, answer.request.settings
+        number = row_of(evidence, row.hit.chunk.rowid)
+        if number is None:
             return
-        result = self.attempt(lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, stop))
+        result = self.attempt(lambda engine: flips(evidence, settings, number, engine.plan.with_profile, stop))
         if result is None:
             return
-        result = that_send(result, answer.evidence, line := self.line_of(row))
+        line = self.line_of(row)
+        result = that_send(result, evidence, line)
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
         changes = [change for change in (*result.singles, *result.sets) if change.place]
-        names = {each.hit.chunk.rowid: (each.place, each.name) for each in answer.rows}
+        names = {listed.hit.chunk.rowid: (listed.place, listed.name) for listed in answer.rows}
         without = f"{hits.turns(result.without)} would send it, but not its line {line}." if result.without else ""
-        tell = partial(self.explained, rowid, answer.trace, without)
-        local = not self._asks_elsewhere(engine)
-        self.call_later(tell, hits.remedies(changes, (), names), is_last=not local)
-        if local:
-            questions = self.attempt(lambda _: self.rephrased(engine, answer, row, stop))
+        show = partial(self.solve, row.hit.chunk.rowid, answer.trace, without)
+        is_local = not self._asks_elsewhere(answer.engine)
+        self.call_later(show, hits.remedies(changes, (), names), is_last=not is_local)
+        if is_local:
+            questions = self.attempt(lambda _: self.rephrased(answer, row, stop))
             if not stop.is_set():
-                self.call_later(tell, hits.remedies(changes, questions or (), names), is_last=True)
+                self.call_later(show, hits.remedies(changes, questions or (), names), is_last=True)
 
-    def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
+    def rephrased(self, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
         evidence, settings, chunk = answer.evidence, answer.request.settings, row.hit.chunk
-        ask = partial(engine.search.gather, cancel=stop)
+        ask = partial(answer.engine.search.gather, cancel=stop)
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
-        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True)[0]
+        questions, _ = rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True)
+        return questions
 
-    def explained(self, rowid: int, trace: Trace, without: str, remedies: list[Remedy], *, is_last: bool) -> None:
-        """Show what would have the passage under the cursor sent; `without` says what sends it without its line."""
+    def solve(self, rowid: int, trace: Trace, without: str, remedies: list[Remedy], *, is_last: bool) -> None:
+        """Show the remedies of a passage, if it is still under the cursor; after the last call nothing is looked for.
+
+        `without` is a sentence about a change that sends the passage without the line that was asked about.
+        """
         row, answer = self.row, self.answer
-        if answer is not None and row is not None and trace is answer.trace and row.hit.chunk.rowid == rowid:
-            none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
-            none = "" if remedies else none if is_last else "looking for a word to add ..."
-            self.solved = row if is_last else None, remedies, f"{without} {none}".strip()
-            self.show_remedies(*self.solved[1:])
+        if answer is None or row is None or trace is not answer.trace or row.hit.chunk.rowid != rowid:
+            return
+        sentences = [without] if without else []
+        if not remedies and is_last:
+            sentences.append(f"No single knob of {profile_named(trace.profile).title} and no word more has it sent.")
+        elif not remedies:
+            sentences.append("looking for a word to add ...")
+        self.solved = row if is_last else None
+        self.solution = remedies, " ".join(sentences)
+        self.show_remedies(*self.solution)
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
-        """List remedies, and below them a sentence, or in their place."""
-        self.remedies, rows = remedies, self.query_one(Remedies)
+        """List remedies, and below them or in their place the sentence `otherwise`, if there is one."""
+        self.remedies, rows = remedies, self.remedy_list
         width = rows.scrollable_content_region.width
         rows.known.clear()
         # Where the pane has just been shown they are drawn a moment later.
-        if width and (remedies or self.solved[0] is self.row):
+        if width and (remedies or self.solved is self.row):
             rows.known.set()
         self.entitle_remedies()
-        options = [Option(each.drawn(width), id=each.text) for each in remedies if width]
-        rows.refill([*options, *([Option(Content.styled(f" {otherwise}", MUTED), disabled=True)] if otherwise else [])])
+        options = [Option(remedy.drawn(width), id=remedy.text) for remedy in remedies if width]
+        if otherwise:
+            options.append(Option(Content.styled(f" {otherwise}", MUTED), disabled=True))
+        rows.refill(options)
 
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
-        is_here = self.query_one(Remedies).has_focus
-        keys = "enter tries it" if is_here or self.armed else "] then enter tries it"
-        keys += ", tab: others" * (self.armed is not None and len(self.remedies) > 1 and not is_here)
+        keys = "] then enter tries it"
+        if self.remedy_list.has_focus:
+            keys = "enter tries it"
+        elif self.armed is not None:
+            keys = "enter tries it" + ", tab: others" * (len(self.remedies) > 1)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         heading = f"{what} would be sent with" if self.remedies else f"{what} is not sent"
         title = Content.assemble((heading, "bold"), (f"   {keys}" if self.remedies else "", MUTED))
@@ -717,7 +741,6 @@ class SearchView(View):
     @on(OptionList.OptionSelected, "#remedies")
     def try_remedy(self, event: OptionList.OptionSelected) -> None:
         """Try a ranking, or another question."""
-        event.stop()
         remedy, row = self.remedies[event.option_index], self.row
         if isinstance(remedy.remedy, Change):
             self.try_settings(remedy.remedy.settings, hits.NOW.sub("", remedy.text))
@@ -772,17 +795,18 @@ class SearchView(View):
 
     def on_unmount(self) -> None:
         """Wait for no mirror any more."""
-        self.stop.set()
+        self.end_request()
 
     # --- the ranking -----------------------------------------------------------------------------------------------
 
     def try_settings(self, settings: Settings, words: str = "", knob: str = "") -> None:
         """Rank by other settings until they are taken back; steps of one knob in a row are taken back as one."""
-        if self.turned == (knob, len(self.steps)) and knob:
+        if knob and self.turned == (knob, len(self.steps)):
             self.session.tried.pop()
             self.steps.pop()
+        in_force = self.session.settings
         # Of a knob that is back where it was nothing is to be taken back.
-        if self.session.settings is None or not knobs.same(settings, self.session.settings):
+        if in_force is None or not knobs.same(settings, in_force):
             self.session.tried.append(settings)
             self.steps.append((words or f"the turn of “{knobs.NAMES[knob]}”", self.untry))
             self.turned = knob, len(self.steps)
@@ -791,14 +815,14 @@ class SearchView(View):
             self.notify(f"You try {words}. u takes it back.", markup=False)
 
     def untry(self) -> None:
-        """Take back the last ranking."""
+        """Take back the last ranking that was tried, if there is one."""
         del self.session.tried[-1:]
         self.rerank()
 
     @property
-    def is_of_then(self) -> bool:
+    def uses_past_settings(self) -> bool:
         """Return whether the knobs of then are in force, or what was turned from there."""
-        return self.then[1] in self.session.tried
+        return self.past_settings in self.session.tried
 
     def action_own_ranking(self) -> None:
         """Rank by one's own settings again, whatever was tried."""
@@ -815,33 +839,36 @@ class SearchView(View):
         elif answer is None or answer.trace.query != query:
             self.ask()
         else:
-            self.stop.set()
-            self.number, self.stop = self.number + 1, Stop()
-            self.rank(self.request(answer.trace.query, settings), answer)
+            self.end_request()
+            self.rank(self.new_request(answer.trace.query, settings), answer)
 
     def draw_ranking(self) -> None:
         """Draw the ranking as a line, and its knobs where they are unfolded."""
         settings, engine = self.session.settings, self.session.engine
         if settings is None or engine is None:
             return
-        self.write("#ranking", ranking.line(settings, engine.plan.settings, self.size.width, then=self.is_of_then))
+        line = ranking.line(settings, engine.plan.settings, self.size.width, is_past=self.uses_past_settings)
+        self.write("#ranking", line)
         if self.why.has_class("-turning"):
             self.knobs.show(settings, self.answer.effects if self.answer is not None else {})
             self.draw_knob()
 
     def draw_knob(self) -> None:
-        """Say what the knob under the cursor is."""
-        if (settings := self.session.settings) is not None and self.knobs.key:
-            width = self.knobs.size.width
-            lines = [wording.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
-            # A small screen has room for one of the two.
-            lines = lines[::-1] if self.cases else lines
-            rows = [row for line in lines for row in Content.styled(line, MUTED).wrap(max(1, width - 1))]
-            below = [Content(" ") + row for row in rows]
-            self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
+        """Say what the knob under the cursor is, what the ranking does, and what it measures."""
+        settings, answer, width = self.session.settings, self.answer, self.knobs.size.width
+        if settings is None or not self.knobs.key:
+            return
+        rows = [ranking.detail(self.knobs.key, settings, width)]
+        sentences = [wording.pipeline(answer.trace), answer.measures] if answer is not None else []
+        if self.cases:
+            # A small screen has room for one of the two: the measures of saved questions.
+            sentences.reverse()
+        for sentence in sentences:
+            rows += [Content(" ") + row for row in Content.styled(sentence, MUTED).wrap(max(1, width - 1))]
+        self.write("#knob", Content("\n").join(rows))
 
-    @on(Knobs.Stepped)
-    def step(self, message: Knobs.Stepped) -> None:
+    @on(ranking.Knobs.Stepped)
+    def step(self, message: ranking.Knobs.Stepped) -> None:
         """Turn a knob one step."""
         engine, settings = self.session.engine, self.session.settings
         if engine is None or settings is None:
@@ -859,16 +886,17 @@ class SearchView(View):
     def state_changed(self) -> None:
         """Ask what was typed before the engine was open, or anything was indexed."""
         if self.answer is None or self.answer.trace.empty is not None:
-            self.ask() if self.box.value.strip() else self.invite()
-        if self.session.engine is not None and not self.known:
-            self.known = True
+            # Of an empty box this invites to type.
+            self.ask()
+        if self.session.engine is not None and not self.has_learned:
+            self.has_learned = True
             self.learn()
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Ask again where another answer may come."""
         for event in events:
-            synced = isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
-            if self.answer is not None and (synced or isinstance(event, IndexChanged)):
+            has_changed = isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
+            if self.answer is not None and (has_changed or isinstance(event, IndexChanged)):
                 self.ask()
                 return
 
@@ -879,32 +907,34 @@ class SearchView(View):
         if message.path:
             self.ask_line(Place(message.path, message.line, ""))
         if message.query:
-            if self.is_of_then:
+            if self.uses_past_settings:
                 self.action_own_ranking()
             self.put(message.query)
             self.action_back()
-        own, then = self.session.settings, message.settings
-        if own is not None and then is not None and not knobs.same(own, then):
-            self.then = message.query, then
-            self.try_settings(then, "the knobs of then")
+        in_force, logged = self.session.settings, message.settings
+        if in_force is not None and logged is not None and not knobs.same(in_force, logged):
+            self.past_query = message.query
+            self.past_settings = logged
+            self.try_settings(logged, "the knobs of then")
 
     def undo(self) -> bool:
         """Take back the last thing tried; else how a question was read, and that again."""
         self.turned = "", 0
         if self.steps:
-            words, step = self.steps.pop()
-            if step is not None:
-                step()
-                self.notify(f"You took back {words}.", markup=False)
-            return step is not None
-        answer = self.answer
-        if answer is not None and (answer.trace.plan.readings or answer.request.as_written):
-            self.as_written = "" if answer.request.as_written else answer.trace.query
-            self.ask()
-            how = "searched as it is written. u reads it as before" if self.as_written else "read as before"
-            self.notify(f"Every word is {how}.", markup=False)
+            words, take_back = self.steps.pop()
+            if take_back is None:
+                return False
+            take_back()
+            self.notify(f"You took back {words}.", markup=False)
             return True
-        return False
+        answer = self.answer
+        if answer is None or not (answer.trace.plan.readings or answer.request.as_written):
+            return False
+        self.as_written = "" if answer.request.as_written else answer.trace.query
+        self.ask()
+        how = "searched as it is written. u reads it as before" if self.as_written else "read as before"
+        self.notify(f"Every word is {how}.", markup=False)
+        return True
 
     def on_resize(self) -> None:
         """Draw rows for another width."""
@@ -915,8 +945,10 @@ class SearchView(View):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of passages are there with passages."""
-        reads, is_sum = isinstance(self.screen.focused, Reader), bool(self.query("#why.-sum"))
-        hints = {"back": "Back" if reads else "", "sum": "Close" if is_sum else "" if reads else "Sum"}
+        is_reading = isinstance(self.screen.focused, Reader)
+        hints = {"back": "Back", "sum": ""} if is_reading else {"back": "", "sum": "Sum"}
+        if self.query("#why.-sum"):
+            hints["sum"] = "Close"
         if action in hints and parameters and parameters != (hints[action],):
             return False
         if action in {"copy", "sum", "miss", "judge", "promote", "overtake"}:
@@ -926,10 +958,10 @@ class SearchView(View):
     @on(OptionList.OptionSelected, "#search-list")
     def chosen(self, event: OptionList.OptionSelected) -> None:
         """Read the deciding line; of an example ask it; of `more` list them."""
-        event.stop()
-        if (event.option.id or "").startswith("?"):
-            self.put((event.option.id or "")[1:])
-        elif event.option.id == MORE and self.answer is not None:
+        id_ = event.option.id or ""
+        if id_.startswith("?"):
+            self.put(id_.removeprefix("?"))
+        elif id_ == MORE and self.answer is not None:
             self.misses = len(self.answer.trace.lost)
             self.rerank()
         elif self.has_class("-single") and not self.has_class("-open"):
@@ -971,16 +1003,19 @@ class SearchView(View):
 
     def action_copy(self, text: bool) -> None:
         """Copy the deciding line with its citation, and say how another one is copied."""
-        self.query_one(Reader).action_copy(text, "tab goes to the lines around it: y copies another, space marks more.")
+        self.reader.action_copy(text, "tab goes to the lines around it: y copies another, space marks more.")
 
-    def unfold(self, name: str, part: str) -> bool:
-        """Show a part of the pane in the place of others, with the focus on `part`, and return True, or fold it."""
+    def unfold(self, name: str, focus: str) -> bool:
+        """Show what has the class `name` in the place of other panes, with the focus on `focus`, and return True.
+
+        Where it is shown already it is folded.
+        """
         if self.why.has_class(name):
             self.action_back()
             return False
         self.why.remove_class("-turning", "-sum").add_class(name)
         self.open_pane()
-        self.screen.set_focus(self.query_one(part))
+        self.screen.set_focus(self.query_one(focus))
         return True
 
     def action_sum(self, _hint: str = "") -> None:
@@ -992,14 +1027,16 @@ class SearchView(View):
         """Go to what would have a passage sent: the one under the cursor, then the next one, else the first."""
         if self.answer is None:
             return
-        misses, row = [each for each in self.answer.rows if not each.sent], self.row
-        remedies = self.query_one(Remedies)
-        at = misses.index(row) + (self.armed is not None or remedies.has_focus) if row in misses else 0
-        if at >= len(misses):
+        misses = [row for row in self.answer.rows if not row.sent]
+        remedies = self.remedy_list
+        number = misses.index(self.row) if self.row in misses else 0
+        if self.row in misses and (self.armed is not None or remedies.has_focus):
+            number += 1
+        if number >= len(misses):
             self.notify("No passage more is listed." if misses else "Nothing is left out.", markup=False)
             return
         self.why.remove_class("-turning", "-sum")
-        self.armed = misses[at]
+        self.armed = misses[number]
         self.hits.highlighted = self.hits.position(str(self.armed.hit.chunk.rowid))
         self.open_pane()
         self.screen.set_focus(remedies if self.has_class("-single") else self.hits)
@@ -1008,12 +1045,12 @@ class SearchView(View):
     async def action_promote(self) -> None:
         """Copy or move the marked lines, else the deciding one, to MEMORY.md."""
         if self.row is not None and self.is_own(self.owner):
-            await promote(self, self.query_one(Reader), lambda _: self.steps.append(("", None)))
+            await promote(self, self.reader, lambda _: self.steps.append(("", None)))
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the deciding line, which stays with a mark."""
         if self.row is not None and self.is_own(self.owner):
-            await overtake(self, self.query_one(Reader), lambda _: self.steps.append(("", None)))
+            await overtake(self, self.reader, lambda _: self.steps.append(("", None)))
 
     async def action_compare(self) -> None:
         """Compare the ranking in force with another one."""
@@ -1032,7 +1069,7 @@ class SearchView(View):
                 self.put(query)
                 self.action_back()
 
-        await self.app.push_screen(SavedQuestions(self, question, self.cases, self.try_settings), chosen)
+        await self.app.push_screen(saved.SavedQuestions(self, question, self.cases, self.try_settings), chosen)
 
     async def action_judge(self) -> None:
         """Say whether a passage is right or wrong for the question."""
@@ -1040,18 +1077,19 @@ class SearchView(View):
         if row is None or answer is None or not self.is_own(self.owner):
             return
         query, chunk = answer.trace.query, row.hit.chunk
-        text, line = answer.evidence.texts.get(chunk.rowid, row.hit.snippet), self.line_of(row)
+        text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
+        line = self.line_of(row)
         label = saved.label_of(row, answer.trace, text, 0, line if line != row.line else 0)
 
-        def change(choice: str) -> NotebookChange:
+        def change(choice: str) -> saved.NotebookChange:
             if choice == saved.UNKNOWN:
                 return saved.kept(query, unanswerable=True)
             mark = None if choice == saved.TAKE_BACK else structs.replace(label, grade=int(choice))
             return saved.judged(query, chunk, mark)
 
         def chosen(choice: str) -> None:
-            before, mark = self.notebook.find(query), dict(saved.CHOICES)[choice].strip()
-            words = f"“{mark}” of {row.name}, for “{one_line(query)}”"
+            before = self.notebook.find(query)
+            words = f"“{dict(saved.CHOICES)[choice].strip()}” of {row.name}, for “{one_line(query)}”"
             self.steps.append((words, lambda: self.learn(saved.as_before(query, before))))
             self.learn(change(choice))
             if before is None and choice != saved.TAKE_BACK:
@@ -1061,7 +1099,7 @@ class SearchView(View):
         await self.app.push_screen(dialog, answered(chosen))
 
     @work(thread=True, group="notebook")
-    def learn(self, *changes: NotebookChange) -> None:
+    def learn(self, *changes: saved.NotebookChange) -> None:
         """Read the saved questions, changed, and mark the passages by them."""
         notebook = self.attempt(lambda engine: saved.edited(engine, *changes))
         if notebook is not None:
@@ -1069,15 +1107,16 @@ class SearchView(View):
 
     def learned(self, notebook: Notebook) -> None:
         """Mark the passages."""
-        changed, answer = notebook != self.notebook, self.answer
+        has_changed = notebook != self.notebook
         self.notebook = notebook
-        judged = {query.text: query for query in self.notebook.judged}
-        if answer is not None and (query := judged.get(answer.trace.query)) is not None:
-            self.cases[query.text] = Case.of(query, answer.evidence)
+        judged = {query.text: query for query in notebook.judged}
+        query = judged.get(self.answer.trace.query) if self.answer is not None else None
+        if self.answer is not None and query is not None:
+            self.cases[query.text] = Case.of(query, self.answer.evidence)
         for text in self.cases.keys() - judged.keys():
             del self.cases[text]
         # While knobs are turned it is said of more questions what they measure.
-        if changed or self.why.has_class("-turning"):
+        if has_changed or self.why.has_class("-turning"):
             self.rerank()
 
     async def action_line(self) -> None:
@@ -1097,11 +1136,12 @@ class SearchView(View):
 
     async def arrive(self, answer: Answered) -> None:
         """Go to the passage that was asked about, or say why there is none."""
-        self.is_going, why = False, answer.why
-        if not answer.trace.empty and any(row.hit.chunk.rowid == self.line_asked[0] for row in answer.rows):
-            self.wanted = self.line_asked[0]
+        self.is_going = False
+        asked_rowid, _ = self.line_asked
+        if not answer.trace.empty and any(row.hit.chunk.rowid == asked_rowid for row in answer.rows):
+            self.wanted = asked_rowid
             self.screen.set_focus(self.hits)
-        elif why is not None:
+        elif (why := answer.why) is not None:
             text = Content(f"{one_line(as_notice(why.fate).message)}\n{one_line(why.place.remark)}".rstrip())
             await self.app.push_screen(Page(f"{safe(why.place.path)}:{why.place.line}", text))
 
@@ -1115,16 +1155,15 @@ class SearchView(View):
     async def propose_write(self, settings: Settings) -> None:
         """Show what would be written, and write it where that is agreed to."""
         patch = await asyncio.to_thread(self.attempt, lambda engine: config_write(engine, settings))
-        if patch is None:
-            return
-        if not patch.files:
+        if patch is not None and not patch.files:
             self.notify("The configuration has these values already.", markup=False)
-            return
-        deed = partial(self.written, patch=patch)
-        await self.confirm(View.Asks("Write this ranking", ranking.difference(patch), "Write it", deed))
+        elif patch is not None:
+            text = ranking.difference(patch)
+            asks = View.Asks("Write this ranking", text, "Write it", lambda engine: self.write_config(engine, patch))
+            await self.confirm(asks)
 
-    def written(self, engine: Engine, patch: Patch) -> str:
-        """Write a ranking, on a worker thread. Raises ConfigError."""
+    def write_config(self, engine: Engine, patch: config_patch.Patch) -> str:
+        """Write a ranking, on a worker thread; return what was done, in a sentence. Raises ConfigError."""
         files = patch.write()
         engine.reread()
 
@@ -1144,25 +1183,28 @@ class SearchView(View):
             self.rerank()
 
 
-def config_write(engine: Engine, settings: Settings) -> Patch:
+def config_write(engine: Engine, settings: Settings) -> config_patch.Patch:
     """Return what makes the knobs of `settings` hold from now on, by the configuration as it is on disk now.
 
     Raises ConfigError.
     """
     choices = plan.choose(engine.plan.options)
+    # As the file has them; what is no knob of a ranking stays so.
     written = structs.replace(choices, settings=settings).as_written()
     changed = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
     return config_patch.patch(choices.config, changed, written)
 
 
-def effects_of_steps(engine: Engine, answer: Answered) -> Effects:
-    """Return what a step of each knob lets in and out."""
+def effects_of_steps(engine: Engine, answer: Answered) -> ranking.Effects:
+    """Return what a step of each knob lets in and out; nothing of an answer that is kept back."""
+    if answer.trace.keeps_back:
+        return {}
     settings = answer.request.settings
-    # Of an answer that is kept back nothing goes in or out.
-    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1) if not answer.trace.keeps_back]
-    tries = {step: after for step in steps if (after := stepped(engine, settings, answer, *step)) is not None}
-    before, *others = answer.replay.recalled([tuned(each) for each in (settings, *tries.values())])
-    return {step: knobs.moved(before, rows) for step, rows in zip(tries, others, strict=True)}
+    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
+    tries = {(key, way): stepped(engine, settings, answer, key, way) for key, way in steps}
+    possible = {step: after for step, after in tries.items() if after is not None}
+    before, *others = answer.replay.recalled([tuned(ranked) for ranked in (settings, *possible.values())])
+    return {step: knobs.moved(before, rowids) for step, rowids in zip(possible, others, strict=True)}
 
 
 def stepped(engine: Engine, settings: Settings, answer: Answered | None, key: str, way: int) -> Settings | None:

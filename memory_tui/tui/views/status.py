@@ -1,7 +1,5 @@
 """View 3 is the status: three lamps that open, notices, the way to everything else about the index, what happened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -19,7 +17,6 @@ from memory_tui.approval import Approval
 from memory_tui.config import config_patch
 from memory_tui.engine import sending
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.sending import ProviderSetup
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event
 from memory_tui.formatting import one_line, plural
@@ -98,9 +95,8 @@ class StatusView(View):
     # --- acting ----------------------------------------------------------------------------------------------------
 
     @on(OptionList.OptionSelected)
-    async def selected(self, event: OptionList.OptionSelected) -> None:
+    async def selected(self) -> None:
         """Open a lamp or a page, read a note, or do what the row under the cursor says."""
-        event.stop()
         fact, engine = self.query_one("#status-list", Facts).fact, self.session.engine
         kind, _, name = (fact.key if fact is not None else "").partition(":")
         if engine is None or not kind:
@@ -188,7 +184,7 @@ class StatusView(View):
 
     # --- a provider ------------------------------------------------------------------------------------------------
 
-    def agree(self, setup: ProviderSetup | None) -> None:
+    def agree(self, setup: sending.ProviderSetup | None) -> None:
         """Show what would be written for a provider that answered."""
         if setup is not None:
             title = f"Write to {one_line(str(setup.patch.target))}"
@@ -238,14 +234,14 @@ KINDS = (*_FIRST, *(name for name in registry.NAMES if name not in {*_FIRST, *_N
 """Kinds that can be set up; what listens on this machine comes first."""
 
 
-def shown_patch(setup: ProviderSetup) -> Content:
+def shown_patch(setup: sending.ProviderSetup) -> Content:
     """Return what the test came to, and the difference of the file."""
     key = next((str(change.after) for change in setup.patch.changes if change.key == "remote.apiKey"), "")
     read = f" The key is read from the variable {key.strip('${}')}." if key else ""
     return Content("\n\n").join([Content(one_line(setup.answer + read)), coloured(setup.patch.diff().splitlines())])
 
 
-class SetUp(Dialog[ProviderSetup]):
+class SetUp(Dialog[sending.ProviderSetup]):
     """The form over `view`; enter goes from line to line, and on the last one asks the provider."""
 
     FOCUS = "Rows"
@@ -267,7 +263,6 @@ class SetUp(Dialog[ProviderSetup]):
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:
         """Fill in what is usual for the kind; one that needs nothing is tested at once."""
-        event.stop()
         self.kind = event.option.id or ""
         row = registry.row(self.kind)
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
@@ -290,7 +285,6 @@ class SetUp(Dialog[ProviderSetup]):
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:
         """Go to the next line, or ask the provider."""
-        event.stop()
         at = [id_ for id_, _, _ in FIELDS].index(str(event.input.id))
         if at + 1 < len(FIELDS):
             self.set_focus(self.query_one(f"#{FIELDS[at + 1][0]}"))
@@ -316,7 +310,7 @@ class SetUp(Dialog[ProviderSetup]):
         engine: Engine | None = self.view.session.engine
         if engine is None:
             return
-        outcome: ProviderSetup | MemoryTuiError
+        outcome: sending.ProviderSetup | MemoryTuiError
         try:
             outcome = sending.prepare(engine.plan, sending.choice(self.kind, address, variable, model))
         except MemoryTuiError as error:
@@ -324,7 +318,7 @@ class SetUp(Dialog[ProviderSetup]):
         if not get_current_worker().is_cancelled:
             self.call_later(self.tested, outcome)
 
-    def tested(self, outcome: ProviderSetup | MemoryTuiError) -> None:
+    def tested(self, outcome: sending.ProviderSetup | MemoryTuiError) -> None:
         """Hand on what answered; say why something did not, and leave the form as it is."""
         if isinstance(outcome, MemoryTuiError):
             self.say(f"{outcome.message} {outcome.next_step}".replace(" (remote.baseUrl)", ""), "$error")
