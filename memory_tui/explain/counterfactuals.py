@@ -197,8 +197,9 @@ class _Search:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
         was = self._was(knob.key)
         # An index is cut for some of the profiles; the others have evidence of their own.
-        others = (name for name in PROFILES if name != was and can_rank(self.evidence, name))
-        values = others if knob.choices else outwards(knob.key, was)
+        profiles = (name for name in PROFILES if name != was and can_rank(self.evidence, name))
+        values = profiles if knob.choices else outwards(knob.key, was)
+        # Every other knob stays as it is.
         value = next(self._turning(knob.key, values, {}, recalled=not self.recalled), None)
         return self._change({knob.key: value}) if value is not None else None
 

@@ -118,8 +118,8 @@ def auto_memory(project: Path) -> Path:
     """Return where Claude Code keeps what it remembers of the project that a folder is in, whether it is there or not.
 
     It is one folder for a repository with all its worktrees. `autoMemoryDirectory` moves it: the first of the settings
-    that names a folder counts, also where that is none (source: Claude Code 2.1.330, which reads those of a project
-    once the project is trusted).
+    that names one counts, and where that is no folder the usual one (source: Claude Code 2.1.330, which reads those of
+    a project once the project is trusted).
     """
     folder = Path(os.path.realpath(project))
     root = _repository(folder)

@@ -573,6 +573,7 @@ def _group(family: tuple[Suggestion, ...]) -> Group:
     # What fits one of them only, or loses what another holds alone, is not proposed for all.
     careful = next((suggestion.actions for suggestion in family if suggestion.actions[0] == "keep"), first.actions)
     actions = [action for action in careful if action in _FOR_MANY]
+    # Whatever else is proposed, keeping fits any number.
     if careful[0] not in _FOR_MANY:
         actions = ["keep", *(action for action in actions if action != "keep")]
     return Group(first.kind, cause, family, tuple(actions))

@@ -168,33 +168,33 @@ class NoteItem(Struct, frozen=True):
 
 
 def lines_of(note: DatedNote) -> Iterator[tuple[int, str, int]]:
-    """Yield number and text of each line, and the line with which the fence begins that it is in, 0 for none."""
-    fence, start = "", 0
+    """Yield number and text of each line, and the number of the line that opens the fence it is in, 0 for none."""
+    fence, opening = "", 0
     for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
         text = raw.removesuffix("\r")
         mark = FENCE.match(text)
         is_closing = mark is not None and fence != "" and mark[1].startswith(fence)
         if mark and not fence:
-            fence, start = mark[1], number
-        yield number, text, start
+            fence, opening = mark[1], number
+        yield number, text, opening
         # The line that closes a fence is still in it.
         if is_closing:
-            fence, start = "", 0
+            fence, opening = "", 0
 
 
 def items_of(note: DatedNote) -> Iterator[NoteItem]:
     """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
     texts: list[str] = []
-    first = fence = 0
+    first = last_opening = 0
     # A blank line closes the last item, too.
-    for number, text, start in chain(lines_of(note), [(0, "", 0)]):
-        is_aside = not start and (not text.strip() or HEADING.match(text) is not None)
-        begins = not start and (ITEM.match(text) is not None or len(texts) == _LONGEST)
-        if texts and (is_aside or begins or start != fence):
+    for number, text, opening in chain(lines_of(note), [(0, "", 0)]):
+        is_aside = not opening and (not text.strip() or HEADING.match(text) is not None)
+        begins = not opening and (ITEM.match(text) is not None or len(texts) == _LONGEST)
+        if texts and (is_aside or begins or opening != last_opening):
             body = "\n".join(texts).rstrip("\n")
-            yield NoteItem(note, first, first + body.count("\n"), body, fenced=fence > 0)
+            yield NoteItem(note, first, first + body.count("\n"), body, fenced=last_opening > 0)
             texts = []
-        fence = start
+        last_opening = opening
         if not is_aside:
             first = first if texts else number
             texts.append(text)

@@ -674,7 +674,10 @@ def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
 
 
 def _copied(path: Path) -> apsw.Connection:
-    """Return a copy in memory of an index that cannot be read where it lies. Raises IndexUnavailable."""
+    """Return a copy in memory of an index, with its log, that cannot be read where it lies.
+
+    Raises IndexUnavailable.
+    """
     connection = apsw.Connection(":memory:")
     try:
         with tempfile.TemporaryDirectory(prefix="memory-tui-") as folder:

@@ -202,7 +202,10 @@ class Embedder:
             _forget(store, "withheld", "true")
 
     def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Return the embedding ids of those `texts` that have a vector here, in a sibling, or in a shared index."""
+        """Return the embedding ids of those `texts` that have a vector: here, in a sibling, or in a shared index.
+
+        A text that may hold a secret is not asked for in the shared one.
+        """
         dims = self._identity.dims
         if not dims:
             return {}
@@ -219,7 +222,7 @@ class Embedder:
         except MemoryTuiError as error:
             self.unshared = f"No vectors were taken from other indexes of these notes: {error.message}"
             return cached
-        # One that is none would spoil the index, whoever made it.
+        # A vector of another length or direction would spoil the index, whoever sent it.
         vectors = {digest: np.frombuffer(data, np.float32) for digest, data in rows if is_unit(data, dims)}
         self.shared += len(vectors)
         return cached | index_write.add_embeddings(self._store, self._identity, vectors)

@@ -520,6 +520,7 @@ class Store(Database):
             if rows.settled is None:
                 sound = (row for row in rows.values() if row.state == "ok" and row.hash)
                 seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in sound)
+                # By the times at which it was changed and indexed.
                 rows.settled = settled_of(note for note in seen if unmoved(*note[2:]))
             return rows.settled
 

@@ -261,6 +261,7 @@ def sort_out(
     if not gone:
         return vanished
     doubts = _unreachable(scan, roots, accepted)
+    # As they were when it was read, and as they are now: what was mounted only meanwhile tells nothing either.
     looks = scan.devices, devices_of(roots)
     moved = {path for look in looks for path, device in look.items() if device != devices.get(path, device)}
     moved = set() if accepted else moved - doubts.keys()

@@ -1,1 +1,1 @@
-"""Changes of notes. Each is shown first, written in one step, journaled, and undone on request."""
+"""Changes of notes. `edit.py` shows each first, writes it in one step, journals it, and undoes it on request."""

@@ -503,6 +503,7 @@ class Journal:
             return base
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
+        # Who reads a version waits until the whole chain is unpacked, so that of a large text is shorter.
         depth = 0 if base is None else connection.execute(_sql("depth"), (base,)).get
         may_rest = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
         prefix = (prefix or _text(connection, base)) if may_rest else None

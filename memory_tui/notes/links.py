@@ -226,7 +226,8 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
     # From the end, so that the places of the links before hold.
     for link in reversed(links(path, "\n".join(note.texts()), before)):
         target = moves.get(link.target, link.target)
-        if not target or (after.find(link.written, new_path) == target and not _strays(link, path, new_path, target)):
+        leads_there = after.find(link.written, new_path) == target
+        if not target or (leads_there and not _breaks_elsewhere(link, path, new_path, target)):
             continue
         line = lines[link.line - 1]
         spelled = line[link.start : link.end].replace(link.written, _spelled(link, target, new_path, after), 1)
@@ -234,12 +235,11 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
     return Lines(note.bom, tuple(lines)).data
 
 
-def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
+def _breaks_elsewhere(link: NoteLink, path: str, here: str, target: str) -> bool:
     """Tell whether a link that other programs could follow, from the note's folder or from the top, is one no more."""
     from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
-    if from_top == link.target.removesuffix(".md") and target != link.target:
-        return True
-    return _beside(link.written, path) == link.target and _beside(link.written, here) != target
+    leaves_top = from_top == link.target.removesuffix(".md") and target != link.target
+    return leaves_top or (_beside(link.written, path) == link.target and _beside(link.written, here) != target)
 
 
 def _beside(written: str, path: str) -> str:

@@ -252,7 +252,7 @@ class ChainMember(Provider):
         try:
             provider = self.make(approved=approved)
             if self.pauses:
-                self.heed()
+                self.take_over_outage()
             # To tell a space that is known asks nobody.
             asks_somebody = embeds or provider.known is None
             if obeys_pause and asks_somebody:
@@ -262,7 +262,7 @@ class ChainMember(Provider):
             if embeds:
                 self.worked = True
                 if self.outage != _WELL:
-                    self.meet()
+                    self.note_outage()
         except ProviderError as error:
             self.failed(error, reached)
             raise
@@ -275,7 +275,7 @@ class ChainMember(Provider):
 
     # How it is.
 
-    def heed(self) -> None:
+    def take_over_outage(self) -> None:
         """Take over how other processes met it since, or that it answered one of them."""
         with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
             outage = msgspec.convert(_OUTAGES.of(self.settings.scope).read().get(self._endpoint), Outage | None)
@@ -283,7 +283,7 @@ class ChainMember(Provider):
                 self._shared, self._mine = outage, False
                 self.outage = outage or _WELL
 
-    def meet(self, outage: Outage = _WELL) -> None:
+    def note_outage(self, outage: Outage = _WELL) -> None:
         """Remember how it is, well again by default; for other processes too, where time may mend it."""
         with self._lock:
             self.outage, self._mine = outage, True
@@ -329,7 +329,7 @@ class ChainMember(Provider):
                 next_try = now + retry.pause_after(failure, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
-            self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures=failures))
+            self.note_outage(Outage(error.message, state.value, error.next_step, next_try, since, failures=failures))
         return self._on_failure(self, error, told_before)
 
     def show(self, *, active: bool = False, before: bool = False) -> MemberState:
@@ -392,7 +392,7 @@ class Chain:
                 members, _ = self._standing()
                 for member in members:
                     if member.pauses:
-                        member.heed()
+                        member.take_over_outage()
                 # What other processes met decides who is in use.
                 members, active = self._standing()
             if space is not None and space.provider != members[active].name:
@@ -486,7 +486,7 @@ class Chain:
         with self._lock:
             self.restored += 1
             for member in self.links:
-                member.meet()
+                member.note_outage()
 
     def choose_again(self) -> None:
         """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
@@ -578,8 +578,8 @@ class Chain:
                 may_recover = member.worked and state_of(error) in retry.PASSING
                 replaced = successor.role == "fallback" or not may_recover
                 if replaced:
-                    member.meet(replace(member.outage, given_up=True))
-                    successor.meet(replace(successor.outage, given_up=False))
+                    member.note_outage(replace(member.outage, given_up=True))
+                    successor.note_outage(replace(successor.outage, given_up=False))
                     message = f"{error.message} {successor.name} is used instead of {member.name}."
                     error = ProviderFailure(state_of(error), message, error.next_step)
         if replaced or not told_before:

@@ -240,6 +240,7 @@ class Http:
         with self._stop.around(exchange.abandon):
             exchange.start()
             exchange.wait(seconds, math.inf if file else ends)
+            # What is not there by now ends as a timeout.
             exchange.abandon()
             self._stop.check()
             try:

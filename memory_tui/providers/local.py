@@ -414,8 +414,10 @@ class LocalModel(Provider):
                 return self._worker
             try:
                 path = find(self._name, self._settings)
+                key = fingerprint(provider=self._name, model=self._source, file=file_key(path))
                 self._closed.check()
                 self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)
+                # Asked for no text it answers once it is loaded, with zeros.
                 dims = len(worker.ask(None, "query", self._row.query_seconds))
             except ProviderFailure:
                 if self._worker is not None:
@@ -426,6 +428,5 @@ class LocalModel(Provider):
             if self._closed.is_set():
                 worker.close()
                 raise Cancelled
-            key = fingerprint(provider=self._name, model=self._source, file=file_key(path))
             self.known = Identity(self._name, self._source, key, dims)
             return worker

@@ -255,7 +255,10 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 
 
 def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, has_vector: Flags) -> tuple[Vectors, Flags]:
-    """Return the vectors of `rowids` and which of them can be compared: no vector of a rowid ever changes."""
+    """Return the vectors of `rowids` and which of them can be compared: no vector of a rowid ever changes.
+
+    Those that `last` has are taken over, the others of the `embedded` ones read; one of zeros is none to compare.
+    """
     last_rows = last.rows_of(rowids)
     carried = embedded & (last_rows >= 0)
     carried[carried] = last.embedded[last_rows[carried]]

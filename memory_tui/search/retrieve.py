@@ -274,9 +274,10 @@ def _openclaw(
 
     Its newest release finds chunks that are cut as it cuts them.
     """
-    # By words alone an excerpt goes on into chunks that its keywords find.
+    # The profile that joins words by OR, recommended, ranks by none of this.
     if matcher.join == "OR" and not by_words:
         return KeywordSide(), None, Lexical(), {}
+    # By words alone an excerpt goes on into chunks that its keywords find.
     side, keywords = matcher.openclaw(text), matcher.keywords(text) if by_words else None
     if matcher.corpus.chunking != AT_ENTRIES:
         return side, keywords, Lexical(), {}

@@ -151,9 +151,10 @@ def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
 
 
 def gram_counts(keys: Rows, grams: tuple[Rows, Rows], texts: Joined) -> Floats:
-    """Count each trigram of `keys`, which rise, in each text by its places, `grams`: (keys, texts).
+    """Return counts of (keys, texts): how often each trigram of `keys`, which rise, stands in each text.
 
-    Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
+    `grams` are the places of `gram_places` in the letters of all texts; no key holds the two spaces where texts meet.
+    Chinese characters and pairs of them count too: their keys are shorter.
     """
     numbers, places = grams
     ends, size = texts.letter_ends, (len(keys), len(texts.letter_ends))

@@ -387,7 +387,10 @@ def _classes(value: str) -> int:
 
 
 def _is_key(value: str, name: str, known: Known, *, bare: bool) -> bool:
-    """Tell whether `value`, after the label `name`, is a key: long, of letters and digits, and nobody's public name."""
+    """Tell whether `value` is a key: long, of letters and digits, and nobody's public name.
+
+    It stands after the label `name`, `bare` without a sign between them.
+    """
     if len(value) < 16 or placeholder(value) or _DOCUMENTED.match(value) or not _MIXED.fullmatch(value):
         return False
     if value in known.in_addresses or prefix_of(value) in known.prefixes or not value.isascii():

@@ -58,6 +58,7 @@ class _Workspace(NamedTuple):
     incarnation: str
     generation: int
     changes_from: int
+    """The oldest generation from which on it is remembered what came and went."""
     silence: float
 
     @property
@@ -283,7 +284,8 @@ class Mirror:
         with store.writing():
             incarnation, _, generation = str(store.meta(_POSITION + row.name) or "").partition(" ")
             since = int(generation or 0) if incarnation == row.incarnation else 0
-            # Of a restored backup the generation is lower than the one that is known.
+            # Of a restored backup the generation is lower than the one that is known, and what went before
+            # `changes_from` is no longer remembered there: then all of it is read again.
             since = since if row.changes_from <= since <= row.generation else 0
             with connection.cursor(binary=True, row_factory=class_row(_File)) as cursor:
                 files = cursor.execute(_FILES, (*key, since)).fetchall()

@@ -20,7 +20,7 @@ from typing import Any, LiteralString
 import msgspec
 import psycopg
 from msgspec import Struct, field
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, namedtuple_row
 
 from memory_tui.approval import Approvals
 from memory_tui.approval import cleared as cleared_findings
@@ -446,19 +446,18 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
         if row is None:
             return [f"Nothing is published as {access.name}, or this login may not read it."]
         ws, base = row
-        unsound = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws)).fetchall()
-        problems = [text for (text,) in unsound]
+        problems = [text for (text,) in connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws))]
         here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
         there = _there(connection, access, ws, "hash")
         passages = Passages(store, allowed.cleared, base)
+        cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
         problems += (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
         for path, note in here.items():
             if path not in there:
                 problems.append(f"{path}: it is in the index, and not published")
                 continue
-            rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
-            # In the order of the columns of `_ROWS`.
-            if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
+            rows = cursor.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
+            if not all(holds(row.text.decode("utf-8", "surrogatepass"), row.hash) for row in rows):
                 problems.append(f"{path}: a text is not what was hashed")
             _, chunks, vectors = passages.rows_of(note)
             ours = [(seq, *rest, [vector.data for of, _, _, vector in vectors if of == seq]) for seq, *rest in chunks]

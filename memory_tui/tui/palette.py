@@ -129,7 +129,10 @@ class Commands(Provider):
             yield DiscoveryHit(row, partial(self.app.post_message, Chosen(command)), command.title)
 
     async def search(self, query: str) -> Hits:
-        """Yield what holds the words, then what has letters like them."""
+        """Yield what holds the words, and what has letters like them, which stands below: all are listed by score.
+
+        What holds the words scores more than 1 (`matches`).
+        """
         matcher = self.matcher(query)
         exact = {command: score for score, command in matches(query)}
         for command in self._offered:

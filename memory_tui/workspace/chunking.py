@@ -223,7 +223,7 @@ def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]
 
 
 def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
-    """Return the (start, end) of each chunk in segments, end exclusive."""
+    """Return the (start, end) of each chunk in segments, end exclusive; `sums` are running totals of sizes, from 0."""
     last = len(sums) - 1
     start, end = 0, max(1, bisect_right(sums, size) - 1)
     runs = [(start, end)]

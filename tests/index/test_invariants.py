@@ -143,7 +143,7 @@ def as_made_from_nothing(memory, place):
     assert contents(memory.store) == contents(other.store)
     query = memory.provider.embed(["one"], "query")[0]
     ours, theirs = (
-        sorted(cosines(store, Corpus.load(store), query, 9)[0].round(5).tolist())
+        sorted(cosines(store, Corpus.load(store), query, 9, ())[0].round(5).tolist())
         for store in (memory.store, other.store)
     )
     assert ours == theirs

@@ -72,10 +72,14 @@ def run_of(parts: Sequence[JournalEntry]) -> Run:
 
 
 def joined(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
-    """Yield changes; as one those by somebody else of one note on a day, or within a minute, with no other between."""
+    """Yield changes, several by the same other program as one.
+
+    They follow each other directly, and are of one note on one day, or of any notes within one minute.
+    """
     runs: list[list[JournalEntry]] = []
     for entry in entries:
         last = runs[-1][-1] if runs else entry
+        # Who made the last one says of it that others did, too.
         near = day_of(last) == day_of(entry) and (last.paths == entry.paths or last.at // 60 == entry.at // 60)
         if runs and near and entry.kind == OTHERS and who(last) == who(entry):
             runs[-1].append(entry)

@@ -1035,6 +1035,7 @@ class SearchView(View):
         if number >= len(misses):
             self.notify("No passage more is listed." if misses else "Nothing is left out.", markup=False)
             return
+        # The remedies stand where the knobs or the long sum may be unfolded.
         self.why.remove_class("-turning", "-sum")
         self.armed = misses[number]
         self.hits.highlighted = self.hits.position(str(self.armed.hit.chunk.rowid))
