@@ -70,7 +70,10 @@ class Files(Struct, frozen=True):
 
 @lru_cache(100_000)
 def by_own_rule(path: str, dated: str) -> NoteDate:
-    """Return what dates a note by our own rule: the first day of its date."""
+    """Return what our own profile ages a note by: the first day of its date, with where that date stands.
+
+    A note without a date has no day: it is evergreen.
+    """
     if not dated:
         return NoteDate(None, "evergreen")
     return NoteDate(span(dated)[0], "name" if date_of(path) == dated else "front matter")
@@ -79,7 +82,8 @@ def by_own_rule(path: str, dated: str) -> NoteDate:
 class Ages(Struct, frozen=True):
     """How old notes are at `now` (epoch seconds), by the day in a name, else by when the file was changed.
 
-    `rule` is what path and date of a note say of its day, which begins in `zone`, or in UTC.
+    `rule` tells the day of a note from its path and its date. Days begin in `zone`, in UTC where it is None.
+    Transcripts have the basis `of_transcripts`. Times of change are cut to whole units of `unit_ns` nanoseconds.
     """
 
     files: Files
@@ -90,7 +94,7 @@ class Ages(Struct, frozen=True):
     unit_ns: int = 1
 
     def date(self, file: int) -> NoteDate:
-        """Return what a file is aged by, and its day where that is one."""
+        """Return what a file is aged by, and its day, None where it is aged by its time of change or not at all."""
         if self.files.sources[file] == transcripts.SOURCE:
             return NoteDate(None, self.of_transcripts)
         return self.rule(self.files.paths[file], self.files.dates[file])
@@ -103,9 +107,11 @@ class Ages(Struct, frozen=True):
         ages = []
         for date, file in zip(map(self.date, files.tolist()), files.tolist(), strict=True):
             if date.day is not None:
+                # Midnight in UTC; where the zone is ahead of UTC its day began earlier, so the note is older.
                 seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
                 ages.append((self.now - seconds) / DAY_SECONDS + zone_days)
             elif date.basis == "mtime":
+                # Whole units, then seconds.
                 changed = int(self.files.mtimes_ns[file]) // self.unit_ns / (1e9 / self.unit_ns)
                 ages.append((self.now - changed) / DAY_SECONDS)
             else:
@@ -161,7 +167,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         return np.where(self.refs.rowids[rows] == needed, rows, -1)
 
     def once(self, key: str, make: Callable[[], Answer]) -> Answer:
-        """Return what `make` makes, which is made once for all questions."""
+        """Return what `make` makes: it is called by the first question, and kept under `key` for all others."""
         if key not in self._once:
             self._once[key] = make()
         return cast("Answer", self._once[key])
@@ -198,9 +204,12 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def opened(cls, store: Store, *, once: bool) -> Corpus:
-        """Read it all; for who asks `once`, the vectors only where the store does not find the nearest itself."""
+        """Return the corpus of `store`.
+
+        For a single question (`once`) the vectors stay in a store that finds the nearest itself.
+        """
         identity = store.identity()
-        # What is above the median of a model only all of its vectors tell.
+        # Cosines of a model count by what they are above their median, which needs all vectors.
         all_at_once = identity is not None and registry.is_model(identity.provider)
         return cls.load(store, vectors=all_at_once or not (once and store.finds_nearest()))
 
@@ -216,9 +225,10 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             dims = identity.dims if identity and vectors else 0
             if sum(counts) > _MOST_CHUNKS or dims > MOST_DIMS:
                 raise ValueError("numbers that cannot be")
-            # There are few sources: what a store reads is a string of its own for each note.
+            # A store reads a new string for each note; interned, the few different sources exist once.
             files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates, shown, titles)
             matrix = np.zeros((sum(counts) if last is None else 0, dims), np.float32)
+            # The empty page gives an index without chunks columns to join.
             pages = [ChunkPage.of((), 0)]
             last_rowid = filled = 0
             while len(page := store.page(last_rowid, _PAGE, vectors=vectors and last is None)):
@@ -226,8 +236,9 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 if last is None:
                     matrix[filled : filled + len(page)] = page.vectors
                     filled += len(page)
-                # Every page's would be all vectors a second time.
+                # The matrix holds the vectors: kept in the pages they would take their memory twice.
                 pages.append(replace(page, vectors=matrix[:0]))
+            # By the last axis, because `lines` has a row of first and one of last lines.
             rowids, note_ids, embedded, has_vector, lines, passages = (
                 np.concatenate([getattr(page, name) for page in pages], axis=-1)
                 for name in ("rowids", "notes", "embedded", "has_vector", "lines", "passages")
@@ -261,6 +272,7 @@ def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, has_ve
     """
     last_rows = last.rows_of(rowids)
     carried = embedded & (last_rows >= 0)
+    # Of the rows that `last` had, only those that had their vector there.
     carried[carried] = last.embedded[last_rows[carried]]
     fresh = embedded & ~carried
     matrix = np.zeros((len(rowids), last.dims), np.float32)
@@ -327,7 +339,11 @@ def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Rows:
 
 
 def places_in(keys: Rows, values: Rows) -> tuple[Rows, Rows]:
-    """Return where values stand among the rising `keys`, and which of `values` those are."""
+    """Return where in the rising `keys`, and where in `values`, each value stands that is a key: two arrays as long.
+
+    A value that is no key is left out.
+    """
+    # The last key that is not greater; -1, where all are greater, leads to the last key, which is not equal.
     places = np.searchsorted(keys, values, side="right") - 1
     there = np.flatnonzero(keys[places] == values) if len(keys) else places[:0]
     return places[there], there
@@ -352,9 +368,10 @@ def cosines(store: Store, corpus: Corpus, query: Vectors, count: int, also: Sequ
 
 
 def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
-    """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
+    """Return 1 - distance as sqlite-vec 0.1 computes it: float64 (n,), 0 for vectors of zeros.
 
-    Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
+    It sums in single precision and in order: bit for bit the original's, so that a score that lies exactly on a
+    threshold falls on the same side of it.
     """
     # numpy adds rows in their order, and the numbers of one row by halves: so each vector is a column, beside that of
     # the query, because a column alone would be a row to it.

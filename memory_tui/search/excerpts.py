@@ -31,11 +31,12 @@ def head(text: str) -> str:
 def _matches(text: str, words: Collection[str]) -> list[tuple[int, str]]:
     """Return where `words` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in words for stem in tokens.word_stems(word)}
+    # Spans count the bytes of UTF-8, which outside ASCII are more than the characters.
     result = [(start, stem_of[stem]) for start, _, stem in tokens.spans(text) if stem in stem_of]
     if not text.isascii():
         data = text.encode("utf-8", "replace")
         result = [(len(data[:start].decode("utf-8", "replace")), word) for start, word in result]
-    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
+    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are, overlapping ones too.
     for gram in filter(tokens.is_cjk, words):
         result += [(match.start(), gram) for match in re.finditer(f"(?={re.escape(gram)})", text)]
     return sorted(result)
@@ -60,9 +61,13 @@ def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
 
 
 def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
-    """Return where the window of `length` begins and ends that holds most of the words in `places`."""
+    """Return where the first and the last word begins and ends of the window of `length` that holds most words.
+
+    `places` are (character, word), in order; at equal numbers of words the first window wins.
+    """
     ends = [start + len(word) for start, word in places]
     inside, best, bounds = Counter[str](), -1.0, (0, 0)
+    # The place behind the last word of the window.
     after = 0
     for at, (start, word) in enumerate(places):
         # The window moves along the words: each enters it once and leaves it once.
@@ -120,7 +125,7 @@ class _Line(Struct, frozen=True):
 
 
 class _Core(Struct, frozen=True):
-    """Lines `first` to `last` (from 0) `of_chunk`: the one that decided, with where it leads."""
+    """Lines `first` to `last` (from 0) `of_chunk`: the one that decided, down to the line that it introduces."""
 
     of_chunk: Sequence[_Line]
     first: int
@@ -152,8 +157,10 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     reserved = sum(min(_cost(core.lines), share) for core in cores)
     result = []
     for hit, text, core in zip(trace.recalled, texts, cores, strict=True):
+        # What stays reserved is for the cores of the hits that follow.
         reserved -= min(_cost(core.lines), share)
         room = max(0, budget - reserved - 1)
+        # A cost counts a line end for each line, and the last one has none.
         lines = _grown(core, room + 1, taken)
         taken.update(lines)
         # Only where there is no room for the core something is cut, and then the line that decided stands first.
@@ -166,12 +173,14 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
 
 
 def _cost(lines: Sequence[_Line]) -> int:
+    """Return the characters of `lines`, each with its line end."""
     return sum(len(line.text) + 1 for line in lines)
 
 
 def _core(hit: Candidate, text: str, words: Collection[str]) -> _Core:
-    """Return the line that decided of a hit, whose chunk holds `text`, and where it leads; of long lines what is around
-    the `words` asked.
+    """Return the line that decided of a hit, whose chunk holds `text`, with the lines that it leads to.
+
+    Of long lines only what is around the `words` of the question is kept.
     """
     lines = [
         _Line(hit.chunk.path, min(number, hit.chunk.end_line), line if len(line) <= MOST else window(line, words))
@@ -190,6 +199,7 @@ def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
     lines, first, last = core.of_chunk, core.first, core.last
 
     def fits(start: int, end: int) -> bool:
+        # The core itself is taken already, by this hit: only lines beside it count as new.
         added = (*lines[start:first], *lines[last + 1 : end + 1])
         return _cost(lines[start : end + 1]) <= room and taken.isdisjoint(added)
 

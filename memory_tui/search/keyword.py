@@ -88,10 +88,14 @@ class Matcher(Struct, frozen=True):
     join: Join = ""
 
     def openclaw(self, query: str) -> KeywordSide:
-        """Return all words of `query` at once, each of them needed."""
+        """Return the chunks that hold every word of `query`.
+
+        Words that are too short for trigrams are looked for in the texts, all others by full-text search.
+        """
         every = tokens.WORD.findall(query)
         unique = tuple(dict.fromkeys(every))[: tokens.MOST_WORDS]
         looked_through = dict.fromkeys(filter(self._is_looked_through, unique))
+        # Full-text search then gets the words with their repeats, and adds up their ranks itself.
         as_written = not looked_through and len(every) <= _MOST_REPEATED
         needed = every if as_written else [word for word in unique if word not in looked_through]
         if not unique:
@@ -121,9 +125,9 @@ class Matcher(Struct, frozen=True):
         return any(not self._is_looked_through(word) for word in tokens.WORD.findall(query))
 
     def recommended(self, query: ParsedQuery, *, spells: bool = True) -> KeywordSide:
-        """Return the chunks that hold any word of `query` that says something, by stems, but for those of its time.
+        """Return the chunks that hold, by stems, any word of `query` that says something.
 
-        Where it `spells`, words that no chunk holds are corrected.
+        Words that name its time are not searched. Where it `spells`, words that no chunk holds are corrected.
         """
         frequency: dict[str, int] = {}
 
@@ -133,13 +137,14 @@ class Matcher(Struct, frozen=True):
             return counts
 
         words = tokens.split(query.rest)
+        # Called for what it writes into `frequency`, by which common words are told.
         count(words)
         terms = tokens.terms(words, frequency, len(self.corpus))
         meant = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # FTS5 has to find words whole.
         if spells and self.cut == "unicode61" and not query.time_alone:
-            # Where nothing is matched, only words that no chunk holds are told.
+            # Under AND nothing is matched: corrections are told only where some word is in no chunk.
             tells_all = self.join != "AND" or not query.rest.isascii()
             if tells_all or not all(count(meant)):
                 corrected = corrections(query.rest, meant, lambda word: count([word])[0], self._vocabulary)
@@ -180,18 +185,22 @@ class Matcher(Struct, frozen=True):
         rowids = distinct(np.concatenate([matches[word].rowids for word in words]))
         bm25 = np.zeros(len(rowids))
         for word, match in matches.items():
+            # bm25 is the idf times the rest: this puts one idf in the place of the other.
             factor = lucene_idf(frequency[word], chunks) / fts5_idf(frequency[word], chunks)
             places, there = places_in(rowids, match.rowids)
             bm25[places] += match.bm25[there] * factor
         return rowids, bm25
 
     def _newest_of_same(self, words: Sequence[str]) -> Rows:
-        """Return the newest chunks that hold about as much of `words` as any does, without those that only ask."""
+        """Return the newest chunks that hold about as much of `words`, by idf, as any does; the newest first.
+
+        Words that only ask do not count.
+        """
         held, files = np.zeros(len(self.corpus)), self.corpus.files
         for word in filterfalse(tokens.only_asks, words):
             rows = self._postings(self.words.match([word], _STEMMED, "any")).rows
             held[rows] += lucene_idf(len(rows), len(self.corpus))
-        rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else distinct(_NOTHING[0])
+        rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else _NOTHING[0]
         written = [files.written(file) for file in self.corpus.refs.file_of[rows].tolist()]
         return rows[np.argsort(-np.array(written, np.int64), kind="stable")][:NEWEST]
 
@@ -248,7 +257,10 @@ _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
-    """Return what was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
+    """Return those matches of `result` that are among `rowids`; all of `rowids` where `result` is None.
+
+    A match by its letters alone has rank 0, and so the text score 1.
+    """
     if result is None:
         return rowids, np.zeros(len(rowids))
     stay = np.isin(result[0], rowids)
@@ -256,21 +268,22 @@ def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Float
 
 
 def fts5_idf(holding: int, chunks: int) -> float:
-    """ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (bm25 of SQLite's FTS5)."""
+    """Return ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (SQLite's FTS5)."""
     result = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
     return result if result > 0 else 1e-6
 
 
 def lucene_idf(holding: int, chunks: int) -> float:
-    """ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
     return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
 
 
 def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:
-    """Return `words`, those that were corrected in their places."""
+    """Return `words` with corrections in the place of those that were misspelled, and all corrections behind, once."""
     instead: dict[str, Sequence[str]] = {}
     for item in corrected:
         if not item.also:
+            # Of two words that are searched as one, the first is replaced and the second goes.
             first, *rest = tokens.WORD.findall(item.asked)
             instead |= {first: item.searched, **dict.fromkeys(rest, ())}
     more = [word for item in corrected for word in item.searched]
@@ -330,7 +343,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_sound(self) -> Mapping[str, str]:
-        """The words in other scripts than the Latin one by their spelling in it; of equal ones the most frequent."""
+        """Return the words in other scripts by their spelling in Latin letters; of equal ones the most frequent."""
         other = (word for word in self.chunks_of if not word.isascii() and _OTHER_SCRIPT.fullmatch(word))
         foreign = [word for word in other if not tokens.is_cjk(word)]
         return {_in_latin(word): word for word in sorted(foreign, key=self.chunks_of.__getitem__)} if foreign else {}
@@ -354,13 +367,15 @@ class Vocabulary(Struct, frozen=True, dict=True):
         # Two edits with another first letter are another word, and that alone is in a short one: "scolding" is no
         # "holding", "floss" no "gloss".
         rests = (word, word[1:]) if most > 1 else (word,)
+        # The first letter is too much, stands in the wrong order, is missing, or is another one.
         turned = word[1:], word[1::-1] + word[2:], *(letter + rest for letter in words for rest in rests)
         there = (other for other in turned if other[0] != word[0] and other in self.chunks_of)
         edits_of |= {other: 1 for other in there if other in words.get(other[0], ())}
         # A short word may lack a letter; with another one in its place it is too often another word.
         shortest = len(word) - most if len(word) >= FEWEST_MISSPELLED else len(word) + 1
-        places = ((edits, -self.chunks_of[other], other) for other, edits in edits_of.items() if len(other) >= shortest)
-        return min(places, default=(0, 0, ""))[2]
+        ranked = ((edits, -self.chunks_of[other], other) for other, edits in edits_of.items() if len(other) >= shortest)
+        # The word stands last, behind what it is ranked by.
+        return min(ranked, default=(0, 0, ""))[-1]
 
 
 def _in_latin(word: str) -> str:
@@ -396,9 +411,9 @@ def corrections(
 
 
 def _meant(word: str, query: str, words: Vocabulary, frequency: Callable[[str], int]) -> str:
-    """Return the two words that notes write `word` as, or the nearest one; empty where it is no error, or none is near.
+    """Return the two words that notes write `word` as, or the nearest word; empty where it is no error or none is near.
 
-    A word that the token table knows as a whole is none.
+    A word that the token table knows as a whole is no error.
     """
     if len(word) < FEWEST_CORRECTED or tokens.is_cjk(word) or words.is_german:
         return ""
@@ -425,7 +440,10 @@ FEWEST_LETTERS = 3
 
 @cache
 def stop_words() -> Mapping[str, frozenset[str]]:
-    """Return the words that OpenClaw leaves out by two-letter language; one of two stands in the first alone."""
+    """Return the words that OpenClaw leaves out, by two-letter language.
+
+    A word of two languages stands under one of them.
+    """
     words: dict[str, frozenset[str]] = {}
     for row in Path(__file__).with_name("keywords.txt").read_text("utf-8").splitlines():
         if not row.startswith("#"):
@@ -450,7 +468,7 @@ def every_stop_word() -> frozenset[str]:
 
 
 def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
-    """The keywords of `query` in their order, lower-cased, without repeats; possibly none (OpenClaw 2026.2.22 on).
+    """Return the keywords of `query` in order, lower-cased, without repeats; possibly none (OpenClaw 2026.2.22 on).
 
     With `trigram` a run of Chinese characters stays whole, because trigrams find its parts by themselves.
     """
@@ -473,6 +491,7 @@ def is_keyword(token: str) -> bool:
 
 
 def _cut(segment: str, trigram: bool) -> Iterator[str]:
+    """Yield the pieces of a `segment` by its script; for a `trigram` index runs of Chinese characters stay whole."""
     if segment.isascii():
         yield segment
     elif re.search(_KANA, segment):

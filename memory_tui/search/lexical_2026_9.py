@@ -38,6 +38,8 @@ MOST_TERMS = 6
 ACTIVE, INACTIVE = 1.15, 0.9
 """Factors of a chunk whose projects are all active, and of one with another project (7.3)."""
 _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0.18, 160, 0.18
+"""What `Boost` counts (6.2): of the question's words, of the text's, each word in the path; units of a full length, and
+the most that length gives."""
 
 
 class Boost(NamedTuple):
@@ -162,7 +164,7 @@ _SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
 
 @functools.lru_cache(maxsize=65_536)
 def collation(path: str) -> tuple[object, ...]:
-    """A key that sorts paths as ICU's root collation does: letters, then accents, then lower case first (6.9)."""
+    """Return a key that sorts as ICU's root collation does: by letters, then accents, then lower case first (6.9)."""
     letters: list[str] = []
     accents: list[tuple[int, str]] = []
     cases = ""
@@ -173,7 +175,9 @@ def collation(path: str) -> tuple[object, ...]:
         small = character.lower()
         for part in _SPLIT.get(small, small):
             letters.append(_primary(part))
+            # Lower case sorts first.
             cases += "0" if small == character else "1"
+        # What was split into letters sorts behind the same letters written one by one.
         if small in _SPLIT:
             accents.append((len(letters), small))
     return "".join(letters), tuple(accents), cases, path
@@ -181,7 +185,10 @@ def collation(path: str) -> tuple[object, ...]:
 
 @functools.cache
 def _primary(character: str) -> str:
-    """Return two characters, of which the first is the class of `character`: signs, other ones, digits, letters."""
+    """Return the class of `character`, and behind it what sorts within that class.
+
+    The classes rise: 0 signs, 1 others, 2 digits, 3 Latin letters, 4 Korean, 5 other letters.
+    """
     at = _SIGNS.find(character)
     if at >= 0:
         return f"0{chr(at)}"
@@ -205,6 +212,7 @@ def order_k(hit: Hit) -> tuple[object, ...]:
     by_path = 1.0 if hit.level else hit.path_score
     return (
         -hit.level,
+        # Of a named note those chunks come first whose text was found.
         hit.level > 0 and not hit.body,
         -(hit.score if hit.body else by_path),
         -hit.text_score,
@@ -228,7 +236,10 @@ def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def _both(item: Hit, other: Hit) -> Hit:
-    """Return two findings of one chunk as one; of two in its text the better speaks."""
+    """Return two findings of one chunk as one.
+
+    Its score and how that was made come from the better one that found its text, from `item` where neither did.
+    """
     best = max((hit for hit in (item, other) if hit.body), key=lambda hit: hit.score, default=item)
     return item._replace(
         body=item.body or other.body,
@@ -242,7 +253,10 @@ def _both(item: Hit, other: Hit) -> Hit:
 
 
 def limited(hits: Sequence[Hit]) -> list[Hit]:
-    """Return `hits`, in order K, cut (6.6): 200 texts and 200 paths of named notes, and 200 chunks of others."""
+    """Return `hits`, which are in order K, cut to what is kept (6.6).
+
+    Of notes that are named these are 200 chunks found by text, and 200 different paths; of all others 200 chunks.
+    """
     named, texts, paths = list[Hit](), 0, set[str]()
     for hit in hits:
         has_room = (texts < LIMIT or not hit.body) and (len(paths) < LIMIT or hit.ref.path in paths)
@@ -274,7 +288,7 @@ _IDEOGRAPHS = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11f
 
 
 def mmr_tokens(snippet: str) -> frozenset[str]:
-    """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
+    """Return what MMR compares: Latin words, Chinese, Japanese and Korean characters and pairs; else the whole text."""
     text = snippet.lower()
     result = set(LATIN.findall(text))
     for run in () if text.isascii() else re.findall(_IDEOGRAPHS, text):
@@ -291,7 +305,10 @@ Plan = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def plans(query: str, *, trigram: bool) -> list[Plan]:
-    """How the paths are looked through for `query`: by its words, and by what full-text search cannot find (6.4)."""
+    """Return how paths are looked through for `query`: by its words, and by what full-text search cannot find (6.4).
+
+    Composed and decomposed letters are looked for apart; the first plan is that of the words as they are written.
+    """
     forms = (unicodedata.normalize("NFC", query), unicodedata.normalize("NFD", query))
     if trigram:
         result = [_split(path_words(form), lambda word: len(word) >= TRIGRAM) for form in forms]
@@ -329,9 +346,9 @@ class PathIndex:
         return {} if plain in ("", ".") else self._levels.get(plain, {})
 
     def search(self, query: str, whole: str, levels: Mapping[int, int], with_chunks: Set[int]) -> dict[int, float]:
-        """Score the files whose path holds `query`, or that the `whole` question names; only those `with_chunks` (6.4).
+        """Return a score for each file whose path holds `query`, or that the `whole` question names (6.4).
 
-        `levels` is how exactly that names each.
+        `levels` tells how exactly the whole question names each file. Only files `with_chunks` are scored.
         """
         result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self._cut == "trigram")]
         # Of a name in ASCII the words have to be found too: those are the first plan.
@@ -343,6 +360,7 @@ class PathIndex:
             best = [file for file in order if file in levels][:LIMIT]
             best += [file for file in order if file not in levels][:LIMIT]
             for file in best:
+                # It is named, but not among the first 200 that are.
                 if file in levels and file not in scores:
                     continue
                 path_score = float(saturated(np.array(ranks[file]))) if matched else 1.0
@@ -401,7 +419,10 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     with_chunks = {*distinct(corpus.refs.file_of[matcher.eligible]).tolist()}
 
     def once(text: str, side: KeywordSide) -> _Findings:
-        """Search once: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
+        """Search for `text` once: in texts, where `side` found its words, and in paths (6.2, 6.4).
+
+        The search is kept in `searches`; its place there is the `term` of its hits.
+        """
         rows = side.postings.rows[:LIMIT].tolist()
         bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
         scores = index.search(text, query, levels, with_chunks)
@@ -434,7 +455,7 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 def _by_text(
     corpus: Corpus, findings: _Findings, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
 ) -> list[Hit]:
-    """Return what one search found in texts, with their boosts (6.2)."""
+    """Return what search number `term` found in texts, with their boosts (6.2); `levels` are by file."""
     scores = np.where(np.isnan(findings.bm25), 0.0, saturated(np.array(findings.bm25))).tolist()
     hits = []
     for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True):
@@ -453,4 +474,5 @@ def _by_path(corpus: Corpus, scores: Mapping[int, float], levels: Mapping[int, i
         score = 1.0 if level else path_score
         hits.append(Hit(row, refs[row], term, level, score=score, path_score=path_score))
     hits.sort(key=order_k)
+    # All that are named count, and 200 others, but no more than 400 in all.
     return ([hit for hit in hits if hit.level] + [hit for hit in hits if not hit.level][:LIMIT])[: 2 * LIMIT]

@@ -81,6 +81,7 @@ class Time(Struct, frozen=True):
         """
         if self.holds(day):
             return 1.0 - 0.5 * (self.last - day) / (self.last - self.first) if self.newest else 1.0
+        # How many days after the span it is: the fewest days back that lead into it.
         since = next((days for days in range(1, DAYS_AFTER + 1) if self.holds(day - days * DAY)), None)
         return FADING * (1 - since / (DAYS_AFTER + 1)) if since else 0.0
 
@@ -130,7 +131,7 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
 
 
 def time_in(question: str, today: dt.date) -> Time | None:
-    """The time that `question` speaks of, counted from `today`; None when it names none, or a day that does not exist.
+    """Return the time that `question` speaks of, counted from `today`; None without one, or where no such day exists.
 
     Of several expressions the longest counts, of equally long ones the first. "Since" and "before" leave one end open.
     """
@@ -224,11 +225,14 @@ def _has_line_with(form: re.Pattern[str], needed: Sequence[frozenset[str]], text
 # --- several questions at once ---------------------------------------------------------------------------------------
 
 _MOST_PARTS = 4
+"""With more parts than these a question is asked as one."""
 _ASKS = words_by_use()["asks"]
 _ENDS = r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|(?:[，,]\s*|以及|还有)(?=(?-i:[\u3400-\u9fff]))|" + "|".join(
     rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
     for language, words in words_by_use()["joins"].items()
 )
+"""Where a part may end: behind a mark; at a Chinese comma or "and"; at "and" in other languages, before a word that
+asks."""
 # "was" asks in German alone, and is a verb in English.
 _QUESTION = either("asks").replace("|was|", "|") + r"|¿|か[?？]|^\W*was\b"
 _VERB = rf"\W*{either('begins')}"
@@ -242,10 +246,12 @@ def parts_of(question: str) -> tuple[str, ...]:
     ended by "?", else to the part that follows, or to the last one.
     """
     length, parts = len(question), list[tuple[int, int]]()
+    # A part may take several pieces: `start` is where the part begins, `piece_start` where its last piece does.
     start = piece_start = 0
     ends = [match.span() for match in re.finditer(_ENDS, question, re.IGNORECASE)]
     for piece_end, next_start in [*ends, (length, length)]:
         piece = question[piece_start:piece_end]
+        # Before it stands nothing, or the end of a question: only there a verb asks.
         begins = question[:piece_start].rstrip()[-1:] in ("", *"?？；;")
         if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
             parts.append((start, piece_end))
@@ -319,9 +325,11 @@ class Token(NamedTuple):
 
 
 _TELLING = frozenset("DWMTdwemy")
+"""Kinds of which a question names one, or has figures, where it names a time."""
 _TELLING_FIGURES = r"\d(?:\d{3}|[./–-]\d|\.|º|st|nd|rd|th|er)"
 """A year, a date or an ordinal; other figures are of a time beside a word that tells one."""
 _CJK = "々〇\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+# Figures with what makes them an ordinal; a word; the ending of a genitive; any other mark.
 _PIECE = (
     r"(?P<figures>\d(?:[\d.:/–-]*\d)?)(?P<nth>(?:st|nd|rd|th|er|º)(?!\w)|\.(?!\d))?"
     rf"|(?P<word>[^\W\d_{_CJK}]+)|['’]s\b|[^\s'’]"
@@ -357,6 +365,7 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     has_figures = re.search(_TELLING_FIGURES, text) is not None
     languages = zip(lexicons()[:-1], _telling(), strict=True)
     lines = [_latin(text, lexicon, today) for lexicon, telling in languages if has_figures or words & telling]
+    # From U+3000 on stand the characters of languages that separate no words.
     return [*lines, _asian(text)] if max(text, default="") > "\u2fff" else lines
 
 
@@ -373,13 +382,16 @@ def _telling() -> tuple[frozenset[str], ...]:
 
 
 def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Token]:
-    """Return the kinds of words, figures and marks, each as its neighbours have it; `i` where a time needs no "in"."""
+    """Return the tokens of words, figures and marks, each of the kind that it has beside its neighbours.
+
+    Where a time needs no "in", a token of kind `i` and no length stands before it.
+    """
     tokens: list[Token] = []
     pieces = list(re.finditer(_PIECE, question))
     end = 0
     for at, piece in enumerate(pieces):
         if piece.start() < end:
-            # It belongs to the words before.
+            # It is the rest of an expression that the piece before began.
             continue
         start, end = piece.span()
         if piece["figures"]:
@@ -390,8 +402,10 @@ def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Tok
         else:
             tokens.append(Token(_MARKS.get(piece[0], piece[0]), 0, start, end))
     settled: list[Token] = []
+    # It stands behind all tokens, so that each has one that follows.
     last = Token("?", 0, len(question), len(question))
     for at, token in enumerate(tokens):
+        # One letter, or two of which the first is an `i` that is put before.
         *added, kind = list(_role(question, settled, token, [*tokens[at + 1 : at + 3], last]))
         settled += [token._replace(kind=other, end=token.start) for other in added]
         settled.append(token._replace(kind=kind))
@@ -399,7 +413,10 @@ def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Tok
 
 
 def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kinds]) -> tuple[Kinds, int]:
-    """Return what the longest known words at the first of `pieces` say, and where they end; `x` inside an address."""
+    """Return what the longest known expression from the first of `pieces` on says, and where it ends.
+
+    A piece that is unknown, or that stands inside an address or a name of a program, says `x`.
+    """
     start = pieces[0].start()
     within = re.search(r"[^\W\d][.:/\\]$|[@#_$\\=]$", question[max(0, start - 2) : start])
     ends = [] if within else [piece.end() for piece in reversed(pieces)]
@@ -412,9 +429,9 @@ def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kind
 
 
 def _role(question: str, before: list[Token], token: Token, behind: list[Token]) -> str:
-    """Return the kind of a word beside its neighbours, after an `i` where a time needs no "in".
+    """Return the kind of a word beside the tokens `before` and `behind` it, after an `i` where a time needs no "in".
 
-    It is `x` in a name, `E` after "every".
+    It is `x` in a name, `E` after "every" or "version", since neither "every Monday" nor "version 2024" is a time.
     """
     text, kind = question[token.start : token.end], token.kind
     last = before[-1] if before else Token(".")
@@ -425,10 +442,13 @@ def _role(question: str, before: list[Token], token: Token, behind: list[Token])
         return "E"
     if kind == "-":
         return "t"
+    # "Tomorrow", or after a day, as a German noun, or behind "every": the morning.
     if text.lower() in ("morgen", "mañana", "amanhã") and (led in tuple("DWRriE") or (text == "Morgen" and is_title)):
         return "T"
+    # "To" where a time comes before it; in other languages than English the same word is "in" elsewhere.
     if kind == "t" and led not in tuple("MWCOYDPR") and text not in ("to", "through"):
         return "i"
+    # A word in capitals; "hier" outside French; a day in a title or in a compound; a unit behind "Last" in a title.
     is_name = (
         (len(text) > 1 and text.isupper() and not shouts)
         or (text.lower() == "hier" and not _FRENCH.search(question))
@@ -447,6 +467,7 @@ def _month_or_day(question: str, before: list[Token], token: Token, behind: list
     led = _led(before)
     has_capital = text[0].isupper()
     if _SHORT.fullmatch(text.lower()):
+        # What counts for a short word: what leads to it, a day or a year that follows, or a number before it.
         is_led = (led in _LEADS or last.kind == "j") and (kind == "M" or has_capital or led == "R")
         has_day = follower in "YO" or (follower in "t-Rr" and has_capital)
         has_number = follower == "C" and (has_capital or led in _LEADS or behind[1].kind in "?,.")
@@ -454,18 +475,20 @@ def _month_or_day(question: str, before: list[Token], token: Token, behind: list
         follows_number = led in tuple("COn") and (has_capital or is_date)
         if not is_led and not (kind == "M" and (has_day or has_number or follows_number)):
             return "x"
+    # The word before, where it says nothing of a time: "Black" in "Black Friday's".
     name = question[last.start : last.end] if last.kind == "x" else ""
     if follower == "'":
         is_name = name.isupper() if len(before) == 1 else name[:1].isupper()
         if text.lower() in _GIVEN_NAMES or (is_name and len(name) > 1):
             return "x"
         return kind if led in _LEADS else "i" + kind
+    # "What did we eat Monday?" needs no "in".
     is_last = not re.search(r"\w", question[token.end :])
     return "i" + kind if kind == "W" and has_capital and name.islower() and is_last else kind
 
 
 def _led(before: list[Token]) -> str:
-    """Return the kind before a word, articles apart."""
+    """Return the kind of the last token that is no article or "of"; empty without one."""
     return next((token.kind for token in reversed(before) if token.kind not in "oj"), "")
 
 
@@ -477,11 +500,13 @@ def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt
     text, nth = piece["figures"], piece["nth"]
     start, end = piece.span()
     left, right = question[start - 1 : start] if start else "", question[end : end + 1]
+    # A number after a dash, four figures before a plural, or figures that touch letters, a sign or a unit are no time.
     follows_dash = left == "-" and not (len(before) > 1 and before[-2].kind in "MDYCO")
     counts_things = len(text) == 4 and re.match(r" (?!was|does|has|this)[a-z]{3,}s\b", question[end:])
     is_joined = re.match(rf"[^\W{_CJK}]|[.$€£#@+=\\:&]", left) or re.match(rf"[^\W{_CJK}.]|[%°€$@]", right)
     if follows_dash or counts_things or is_joined:
         return [Token("x", 0, start, end)]
+    # Alone, between characters, or behind a word as "on", what may be a version is a date.
     word = question[before[-1].start : before[-1].end].lower() if before else ""
     led = question.strip() == text or max(left, right) > "\u2fff" or bool(_BEFORE_DATE.fullmatch(word))
     is_version = ("E", 0.0) in lexicons()[0].get(word, ())
@@ -507,11 +532,16 @@ def _number(text: str, start: int, end: int, nth: str | None, today: dt.date) ->
 
 
 def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
-    """Return a date in figures; without `led`, what may as well be a version or an address is none."""
+    """Return a date in figures, None for other figures; `dot` tells that one follows.
+
+    Unless something before it tells that it is a date (`led`), what may be a version or an address is none.
+    """
     if match := re.fullmatch(r"((?:19|20)\d\d)([-/.])(\d{1,2})\2(\d{1,2})", text):
         return (int(match[1]), int(match[3]), int(match[4])) if match[2] != "." or led else None
+    # A month with its year.
     if match := re.fullmatch(r"((?:19|20)\d\d)-(0\d|1[0-2])|(\d{1,2})/((?:19|20)\d\d)", text):
         return int(match[1] or match[4]), int(match[2] or match[3]), None
+    # Day and month, perhaps with the year.
     match = re.fullmatch(r"(\d{1,2})([./])(\d{1,2})(?:\2((?:19|20)?\d\d))?", text)
     if not match:
         return None
@@ -519,6 +549,7 @@ def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
     is_sure = year and (len(year) == 4 or mark == "/")
     if not is_sure and not (led and (year or dot or mark == "/")):
         return None
+    # With slashes the month stands first, as in America, unless it cannot be a month.
     day, month = (first, second) if mark == "." or int(first) > 12 else (second, first)
     whole_year = f"20{year}" if year and len(year) == 2 else year
     return int(whole_year) if whole_year else None, int(month), int(day)
@@ -558,6 +589,7 @@ def _asian(question: str) -> list[Token]:
         else:
             kinds = (("O" if name == "day" else name, _han(piece[name].removeprefix("第"))),)
         kind = kinds[0][0]
+        # "주" (week) may be the first syllable of a longer Korean word.
         is_syllable = len(piece[0]) == 1 and kind == "w" and follower >= "가"
         if led == "E" and kind not in "xoj":
             kinds = (("E", 0),)
@@ -621,6 +653,7 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
 def _weekday(today: dt.date, weekday: int, back: int) -> Days:
     """Return the latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
     days = today.weekday() - weekday
+    # At least one day ago for the latest, at most seven; at least one day ahead for the next.
     if back > 0:
         days = (days - 1) % 7 + 1 + 7 * (back - 1)
     elif back < 0:
@@ -635,7 +668,7 @@ def _rolling(today: dt.date, count: float, unit: str) -> Days:
 
 
 def _some(today: dt.date, unit: str) -> Days:
-    """Return the last few days, weeks, months or years."""
+    """Return the last few days, weeks, months or years: four of them and three days."""
     return _rolling(today, 4 * _UNIT_DAYS[unit] + 3, "d")
 
 
@@ -652,7 +685,7 @@ def _ago(today: dt.date, count: float, unit: str) -> Days:
 
 
 def _few(today: dt.date, unit: str) -> Days:
-    """Return a few days, weeks, months or years ago."""
+    """Return a few days, weeks, months or years ago: from two to five of them, of days to ten."""
     days = _UNIT_DAYS[unit]
     return today - (5 if days > 1 else 10) * days * DAY, today - 2 * days * DAY
 
@@ -680,7 +713,10 @@ def _latest(today: dt.date, months: Sequence[Days], day: int) -> Days:
 
 
 class _Parts(Struct, frozen=True):
-    """What a rule matched; `p["day"]` is the value of the part of that name, 0 where there is none."""
+    """What a rule matched in `tokens` on the day `today`; all rules take it as `p`.
+
+    `p["day"]` is the value of the part that a pattern calls `day`, 0 where it has none.
+    """
 
     match: re.Match[str]
     tokens: list[Token]
@@ -709,6 +745,7 @@ class _Parts(Struct, frozen=True):
     def back(self) -> int | None:
         """Return how many units back: 1 last, 0 this, -1 next, 2 before last; None where no word tells."""
         values = [int(token.value) for token in self.tokens[: self.match.end()] if token.kind in "RrsZ"]
+        # German "vorletzte": a "before" in front of the "last".
         before_last = re.search("v[oj]*R", self.match[0])
         return 2 if values and before_last else next(iter(values), None)
 
@@ -759,6 +796,11 @@ def _days_of_month(p: _Parts) -> Days:
 
 
 Rules = tuple[tuple[Callable[..., Days], str], ...]
+"""What reads a match, and its patterns, with two spaces between them.
+
+A pattern is a regular expression of kinds. `<day D>` calls a part of it `day`; words in capitals and `#` stand for what
+`_MACROS` says; at a space articles may stand.
+"""
 _RULES: Rules = (
     # Counted from today.
     (lambda p: _days_ago(p.today, p["day"]), "<day D>(?: i* T)?"),
@@ -801,10 +843,12 @@ _RULES: Rules = (
 
 
 def _since(p: _Parts, span: Days) -> Days:
+    """Return the days from the first of `span` to today."""
     return span[0], max(p.today, span[0])
 
 
 def _before(_: _Parts, span: Days) -> Days:
+    """Return all days before the first of `span`."""
     return dt.date.min, span[0] - DAY
 
 
@@ -833,10 +877,14 @@ class _Reading(NamedTuple):
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of kinds, compiled when a question first holds what may be a time; articles may stand at each space."""
+    """Return a pattern of kinds, compiled when a question first holds what may be a time.
+
+    Articles may stand at each space.
+    """
     for name, macro in _MACROS.items():
         pattern = pattern.replace(name, macro)
     pattern = re.sub(r"<(\w+) ([^<>]*)>", r"(?P<\1>\2)", pattern)
+    # The ending of a genitive may follow.
     return re.compile(f"{pattern.replace('(?! ', '(?![oj]*').replace(' ', '[oj]*')}'?")
 
 

@@ -133,6 +133,7 @@ def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence
     """Return the hits; one whose line states an older value names the line that states the newer one."""
     looked_into = [hit for hit in recalled if hit.line]
     lines = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in looked_into]
+    # For each hit the number of the one that states a newer value, -1 for none.
     newer = newer_values(lines, [hit.age_days for hit in looked_into], words)
     newer_of = {hit.row: looked_into[number] for hit, number in zip(looked_into, newer, strict=True) if number >= 0}
     places = {row: f"{hit.chunk.path}:{hit.line}" for row, hit in newer_of.items()}
@@ -163,6 +164,7 @@ def _statement(line: str, question: Set[str]) -> Statement | None:
 
 def _differ(a: Statement | None, b: Statement | None) -> bool:
     """Return whether two lines state the same with different values: they share much, or both are figures."""
+    # A value that is part of the other's is no different one.
     if a is None or b is None or a.value <= b.value or b.value <= a.value:
         return False
     shared = len(a.words & b.words) / len(a.words | b.words)
@@ -175,6 +177,7 @@ def _differ(a: Statement | None, b: Statement | None) -> bool:
 def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
     """Yield those notices of `evidence` that are true under `rules`, as they are true of the release."""
     profile = rules.profile
+    # Of all profiles our own alone asks by OR, and it alone reads times, corrects words and takes questions apart.
     untrue = set() if profile.join == "OR" else {"read_as_time", "searched_otherwise", "asked_in_parts"}
     untrue |= set() if profile.exact_paths else {"trust_unread"}
     for item in evidence.notices:
@@ -196,7 +199,7 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
     if mode != "keywords only" and profile.name != OWN_PROFILE:
         yield from other_vectors(profile.name, evidence.provider)
     if profile.exact_paths:
-        # Nobody can tell the project of their chunks.
+        # Chunks are never recalled where nobody can tell their project.
         reached = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
         if never := sorted(reached & lexical_2026_9.dropped(evidence.lexical.annotations)):
             places = tuple(evidence.refs[row].citation for row in never)
@@ -209,7 +212,7 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
         yield notice("uneven_weights", **fields, **counts)
     plan, matches = ranking.side.plan, ranking.candidates.text_matches
     if recalled and profile.join == "OR" and mode == "hybrid" and plan.words and not matches:
-        # Something is always nearest, however far it is.
+        # By OR only our own profile asks. No word was matched, and something is always nearest, however far it is.
         near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
         dated = sum(hit.date_points > 0 for hit in recalled) if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
@@ -282,6 +285,7 @@ def level_of(
     A note whose title or name the question is holds all of it, whatever its text says.
     """
     signals = replace(signals, held=1.0, lacks=()) if is_title else signals
+    # What is needed falls with the share of pairs, and once more where a note is of the days that are named.
     needs = (1.0 - (1.0 - PAIRS) * signals.pairs) * (DATED if of_its_days else 1.0)
     doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     # A question by a day shares no word with the line that answers it.
@@ -323,6 +327,7 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     looks = mode != "vectors only" if rescues else relaxed.any()
     hits = keyword_hits(table) if looks else np.zeros(len(table), np.bool_)
     relaxed &= hits.any()
+    # Words alone reach at most their own weight, so the relaxed floor is no higher than that.
     lower = 0.0 if rescues else np.minimum(floor, score.column([rule.text_weight for rule in rules]))
     floor = np.where(relaxed, lower, floor)
     rescued = np.zeros_like(passed)
@@ -376,6 +381,7 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
     `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
     """
     lead = np.zeros(total.shape)
+    # Not once where no candidate answers a part: the greatest number is -1 then.
     for number in range(1 + int(part.max(initial=-1))):
         answers = passed & (part == number)
         rules = np.flatnonzero(answers.any(axis=1))
@@ -385,15 +391,16 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
 
 
 def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats]]:
-    """Return the candidates in their order before variety, with what each is worth beside its `lead`.
+    """Return groups of candidates, the first first: those in a group in their order before variety, with their worth.
 
-    Exactly named notes come first, by their level.
+    A group has all candidates of one level, so that notes which the question names come first. What a candidate is
+    worth is without its `lead`.
     """
     ordered = []
     for level in sorted(set(levels.tolist()), reverse=True):
         rows = np.flatnonzero(levels == level)
         merit, worth = (scored[name][rows] + lead[rows] for name in ("merit", "score"))
-        # The last key counts first; all that are named count 1.
+        # The last key counts first; named ones all score 1, so only their merit tells them apart.
         rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
         ordered.append((rows, scored["merit" if level else "score"][rows]))
     return ordered
@@ -422,7 +429,7 @@ class Ranking(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Evidence, rules: Rules) -> Ranking:
-        """Score the candidates, put them in order, tell those that pass.
+        """Return the ranking of `evidence` by `rules`: scored, in order, with those told that pass.
 
         A column is read after it was filled in: the scores before the gate, that before the order, that before the
         places. `twin` and `beside` are places in the pool, and those in the final order at last.
@@ -452,7 +459,7 @@ class Ranking(Struct, frozen=True):
         if rescued.any():
             rescued = without_repeats(order.tolist(), table, gate.passed[0], rescued)
         passed = gate.passed[0] | rescued
-        # Who is rescued follows the others.
+        # Rescued candidates follow all others.
         order, by_worth = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, by_worth))
         table["passed"], table["rescued"] = passed, rescued
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
@@ -460,7 +467,7 @@ class Ranking(Struct, frozen=True):
         table["faded"] = ~passed & (table["age_factor"] < 1.0) & (table["fresh"] >= table["bar"])
         through = order[passed[order]]
         table["place"][through] = np.arange(1, len(through) + 1)
-        # Without variety these would be recalled.
+        # These would be recalled without variety; none is displaced where variety did not choose.
         plain = by_worth[passed[by_worth]][: rules.results]
         table["displaced"][plain] = (table["place"][plain] > rules.results) & bool(table["chosen"].any())
         candidates = _in_order(candidates, np.concatenate([through, order[~passed[order]]]))
@@ -470,7 +477,7 @@ class Ranking(Struct, frozen=True):
         """Count those that were stopped and would reach minScore without age."""
         fresh = self.table["fresh"]
         if self.rules.decay and self.rules.profile.age == "add":
-            # Where age adds, it takes a share of the score from all else.
+            # Where age adds, everything else counts less for it: so the score is made anew without age.
             fresh = score.score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
         return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
@@ -489,11 +496,11 @@ class Ranking(Struct, frozen=True):
         return trace.BelowMinScore(entry["bar"], margin, relaxed)
 
     def _ref(self, at: int) -> ChunkRef:
-        """Return where the candidate at `at` stands."""
+        """Return where the chunk of candidate number `at` stands."""
         return self.evidence.refs[int(self.table["row"][at])]
 
     def candidate(self, at: int) -> Candidate:
-        """Write out the candidate at `at` with all that made its score."""
+        """Return the record of candidate number `at` with all that made its score."""
         evidence, rules = self.evidence, self.rules
         entry: _Entry = dict(zip(score.CANDIDATE.names or (), self.table[at].item(), strict=True))
         row, ref = entry["row"], evidence.refs[entry["row"]]
@@ -533,6 +540,7 @@ class Ranking(Struct, frozen=True):
         weight = rules.share(candidates.dated) * rules.second_weight
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
+        # Without parts (-1) everything is measured by the whole question, which is the only row then.
         stage, values = self._stage(entry), self.measured[max(0, entry["part"])]
         columns = values[at].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
         measures = []
@@ -554,7 +562,10 @@ class Ranking(Struct, frozen=True):
         )
 
     def _stage(self, entry: _Entry) -> SecondStage:
-        """Return what looked for the part of the question that a candidate answers, else for all of it."""
+        """Return the stage that looked for the part of the question that a candidate answers.
+
+        Number 0 looked for the whole question: part -1 leads to it.
+        """
         number: int = 1 + entry["part"]
         return self.candidates.stages[number]
 
@@ -563,7 +574,7 @@ class Ranking(Struct, frozen=True):
         if not self.candidates.stages:
             return 0
         stage = self._stage(entry)
-        # Among those recalled may be one that was not looked into.
+        # `places` knows only what was measured, and a recalled one may not have been looked into before.
         stage.measure([entry["row"]], [text])
         return int(entry["first_line"]) + stage.places(entry["row"])[0]
 
@@ -592,7 +603,8 @@ _NUMBERS = trace.Numbers.__struct_fields__
 
 
 def _in_order(candidates: Candidates, order: Rows) -> Candidates:
-    """Return the candidates in `order`, which those that name another follow."""
+    """Return the candidates in `order`; `twin` and `beside`, which name another candidate, name its new place."""
+    # The last entry stays -1, so that -1, for none, leads to itself.
     table, place = candidates.table, np.full(len(order) + 1, -1, np.int64)
     place[order] = np.arange(len(order))
     table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
@@ -601,7 +613,10 @@ def _in_order(candidates: Candidates, order: Rows) -> Candidates:
 
 
 def _measured(candidates: Candidates) -> Floats:
-    """Return what each second stage measured in those candidates that it looked into, zeros for others."""
+    """Return what was measured in the candidates that were looked into: (parts, candidates, measures), else zeros.
+
+    The stage of the whole question is left out where there are parts.
+    """
     table, stages = candidates.table, candidates.stages[1:] or candidates.stages
     result = np.zeros((len(stages), len(table), len(MEASURES)))
     inside = np.flatnonzero(table["inside"])
@@ -615,8 +630,10 @@ class Likeness:
     """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same."""
 
     def __init__(self, sets: Sequence[frozenset[str]]) -> None:
+        # A new token gets the next number.
         number: defaultdict[str, int] = defaultdict(count().__next__)
         columns = [[number[token] for token in items] for items in sets]
+        # Columns up to a whole number of 64, because 64 bits are packed into one integer.
         holds = np.zeros((len(sets), -(-len(number) // 64) * 64), np.bool_)
         for row, marked in zip(holds, columns, strict=True):
             row[marked] = True
@@ -660,6 +677,7 @@ def mmr(
         at = int(np.argmax(worth - (1.0 - lam) * nearness))
         item = int(items[at])
         yield MmrStep(item, float(relevance[item]), float(nearness[at]), int(nearest[at]))
+        # It is chosen once.
         worth[at] = -np.inf
         alike = likeness(item)[items]
         nearest[(alike > nearness) | (nearest < 0)] = item
@@ -667,8 +685,9 @@ def mmr(
 
 
 def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats, rules: Rules) -> Iterator[MmrStep]:
-    """Yield the candidates in the order of variety, group after group."""
+    """Yield the candidates of `groups` in the order of variety, group after group; `lead` is by candidate."""
     for rows, values in ordered:
+        # In MMR an item is a place in the group, here a candidate; `rows` is bound now, since the loop goes on.
 
         def near(at: int, rows: Rows = rows) -> Floats:
             return alike.row(int(rows[at]))[rows]
@@ -716,7 +735,7 @@ class Standing(Struct, frozen=True):
 
 
 class Reranking:
-    """Rankings of `evidence` under many settings."""
+    """Rankings of `evidence` under many settings; what several have in common is worked out once and kept."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence

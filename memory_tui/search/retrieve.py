@@ -76,7 +76,7 @@ class Question(Struct, frozen=True):
         """Return the question for an answer that `settings` alone rank."""
         profile, whole = settings.profile, settings.whole
         results, multiplier = whole("query.maxResults"), whole("query.hybrid.candidateMultiplier")
-        # Of 2026.9 all, which tell what is never recalled.
+        # OpenClaw 2026.9 never recalls some chunks: to name those, all candidates are needed.
         limit = candidate_limit(results, multiplier, profile.fewest_candidates)
         return replace(self, most=MOST_CANDIDATES if profile.exact_paths else limit, join=profile.join)
 
@@ -95,7 +95,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
         return Question(query, text, identity)
     vector, notices = None, tuple[Notice, ...]()
     try:
-        # What only an answer tells, its own answer tells: nobody is asked twice for one question.
+        # Some providers tell their model only with an answer, so it is compared before and after one request.
         expected = provider.expected(identity)
         if expected == identity:
             vector = provider.embed([text], "query")[0]
@@ -262,7 +262,8 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
 
 
 def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
-    """Return the first `most` of `rows`, each of those that are folded as the one that is `shown` for it."""
+    """Return the first `most` rows that are `shown` for `rows`, each once."""
+    # As many more as there are folded ones, each of which may lead to a row that is there already.
     room = most + int(np.count_nonzero(shown != np.arange(len(shown))))
     return np.array(list(dict.fromkeys(shown[rows[:room]].tolist()))[:most], np.int64)
 
@@ -274,7 +275,7 @@ def _openclaw(
 
     Its newest release finds chunks that are cut as it cuts them.
     """
-    # The profile that joins words by OR, recommended, ranks by none of this.
+    # Our own profile, the only one that asks by OR, ranks by none of this.
     if matcher.join == "OR" and not by_words:
         return KeywordSide(), None, Lexical(), {}
     # By words alone an excerpt goes on into chunks that its keywords find.
@@ -296,6 +297,7 @@ def _texts(store: Store, corpus: Corpus, rows: Rows, read: dict[int, str]) -> li
 def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> list[Notice]:
     """Return what was read, left out or could not be compared."""
     plan, most = side.plan, tokens.MOST_ALTERNATIVES
+    # A question of very many words is told first, because it leaves most of them out.
     notices = [notice("searched_otherwise", correction=item) for item in plan.corrections]
     different = len(set(tokens.WORD.findall(text)))
     if different > most:
@@ -318,6 +320,7 @@ def _of_time(matcher: Matcher, time: Time | None, side: KeywordSide, most: int) 
     if time is None:
         return {}, side.newest.tolist()
     dates, file_of = matcher.corpus.files.dates, matcher.corpus.refs.file_of
+    # A note of a week or a month counts as its first or its last day does, whichever counts less.
     nearness = ((file, min(map(time.nearness, span(dated)))) for file, dated in enumerate(dates) if dated)
     files = {file: value for file, value in nearness if value}
     if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
@@ -350,6 +353,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
     corpus, files, file_of = matcher.corpus, matcher.corpus.files, matcher.corpus.refs.file_of
 
     def order(row: int) -> tuple[float, bool, int, str, int]:
+        """Return what copies are sorted by: of the time asked for, outside folders of copies, newest, then by path."""
         file = int(file_of[row])
         path = files.paths[file]
         return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
@@ -362,6 +366,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
             shown[copies] = min(copies, key=order)
         return shown
 
+    # Without a time, and with all sources, passages are folded alike for every question.
     is_usual = matcher.eligible.all() and not of_time
     shown = corpus.once("shown", by_passage).copy() if is_usual else by_passage()
     words = [word for word in (*side.plan.words, *side.plan.counted) if not only_asks(word)]
@@ -369,6 +374,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
     folded = set[str]()
     while lines := _repeats(corpus, first_shown(shown, side.postings.rows, CANDIDATES), idf, read) - folded:
         folded |= lines
+        # `openclaw` finds the chunks with all words of the line, of which some have it word for word.
         for line in lines:
             rows = distinct(shown[matcher.openclaw(line).postings.rows])
             rows = rows[[_answers_by(line, text, folded, idf) for text in read(rows)]]
@@ -381,6 +387,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
 
 
 def _lines(text: str) -> list[str]:
+    """Return the lines of `text` as they are compared: in lower case, without list signs and emphasis around them."""
     return [line.strip(" -*") for line in text.lower().split("\n")]
 
 
@@ -422,9 +429,9 @@ _SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "
 
 
 def _hardly_known(question: Question) -> tuple[str, float]:
-    """The language of a question, or its script, where the built-in table hardly knows it; and how much that knows.
+    """Return the language or script of a question that the built-in table hardly knows, and how much of it is known.
 
-    An empty language and 1 where it knows enough, where nothing is compared, and of vectors that another provider made.
+    That is "" and 1 where enough is known, where nothing is compared, and for vectors of another provider.
     """
     query, identity = question.text, question.identity
     is_compared = question.vector is not None or question.pointless
@@ -439,12 +446,13 @@ def _hardly_known(question: Question) -> tuple[str, float]:
 
 
 def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Floats | None) -> Closest | None:
-    """Return how near each row is by its windows, where all were compared."""
+    """Return how near each row is by its windows; None without a vector of the question, or of any row."""
     if vector is None or cosine is None:
         return None
     rows, vectors = corpus.once("windows", lambda: corpus.windows(store))
     closest, compared = cosine.copy(), ~np.isnan(cosine)
     if len(rows):
+        # `rows` rise, so that the windows of a chunk stand together from each of `first` on.
         first = np.flatnonzero(np.diff(rows, prepend=-1))
         closest[rows[first]] = np.maximum.reduceat(products(vectors, vector), first)
         closest[~compared] = np.nan
@@ -458,9 +466,8 @@ def _compared(
 ) -> tuple[Floats | None, Rows, NearestBy]:
     """Return the cosine of every row, the `most` nearest rows, greatest first, and who found them.
 
-    Where some of those are not `shown`, there are so many more.
-    A cosine is NaN without a vector; by vec0 only the nearest rows and those in `matched` have one. That of the nearest
-    and of `matched` is the original's.
+    For each nearest row that another one is `shown` for there is one more. A cosine is NaN without a vector; where the
+    store finds the nearest, only these and `matched` have one. Those of both are the original's to the last bit.
     """
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""
@@ -472,6 +479,7 @@ def _compared(
     nearest = _nearest(cosine, most)
     folded = shown != np.arange(len(shown))
     if folded[nearest].any():
+        # Folded ones take no place of others: so the nearest of those that are shown come along.
         nearest = distinct(np.append(nearest, _nearest(np.where(folded, np.nan, cosine), most)))
     precise = distinct(np.concatenate([nearest, shown[nearest], np.array(matched, np.int64)]))
     precise = precise[compared[precise]]
@@ -484,7 +492,7 @@ def _compared(
 
 
 def _nearest(cosine: Floats, most: int) -> Rows:
-    """Return the `most` nearest rows, and those that rounding alone may have put below their edge."""
+    """Return the `most` nearest rows, and those that rounding alone may have put below the last of them."""
     nearest = np.flatnonzero(~np.isnan(cosine))
     if len(nearest) > most:
         edge = np.partition(cosine[nearest], len(nearest) - most)[len(nearest) - most] - _ROUNDING

@@ -69,11 +69,12 @@ class Rules(Struct, frozen=True):
         weights = (float(values[f"query.hybrid.{side}Weight"]) for side in ("vector", "text"))
         vector, text = normalised_weights(*weights)
         second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
+        # What the table does not know of the question is left to words.
         if profile.second_stage:
             text += (1.0 - evidence.known_share) * vector
             vector *= evidence.known_share
         if evidence.closest is not None and profile.second_stage and mode != "keywords only":
-            # MODEL_SHARE of the score is the vector, the rest is as it would be: so it has other weights.
+            # The vector gets MODEL_SHARE of the score, all else shares the rest as before: these weights come to that.
             first = (1.0 - MODEL_SHARE) * (1.0 - second)
             second *= 1.0 - MODEL_SHARE
             vector = (first * vector + MODEL_SHARE) / (1.0 - second)
@@ -155,14 +156,14 @@ class Candidates(Struct, frozen=True):
 
 
 def normalised_weights(vector: float, text: float) -> tuple[float, float]:
-    """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
+    """Return both weights clamped to 0..1 and divided by their sum; 0/0 becomes 0.7/0.3 (OpenClaw hybrid merge)."""
     vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
     total = vector + text
     return (vector / total, text / total) if total > 0 else (0.7, 0.3)
 
 
 def over_best(values: Floats, best: float) -> Floats:
-    """Each value divided by the query's best, negative ones as 0: max-norm, so that lists of any scale can be added."""
+    """Return each value divided by the query's best, negative ones as 0: lists of any scale can be added (max-norm)."""
     return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
 
 
@@ -183,7 +184,7 @@ def tuned(settings: Settings) -> dict[str, Scalar]:
 
 
 def compares(evidence: Evidence, profile: Profile) -> bool:
-    """Whether meaning counts: of a language that the table does not know, a release of OpenClaw counts it still."""
+    """Return whether meaning counts: for our own profile not in a language of which the table knows nothing."""
     return evidence.cosine is not None and not (evidence.known_share == 0.0 and profile.second_stage)
 
 
@@ -214,6 +215,7 @@ def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     score_of, bm25_of = dict[int, float](), dict[int, float]()
     for side in search.each:
         rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
+        # The releases of OpenClaw that look for keywords divide by no best score.
         scores = _text_scores(rules.profile, bm25, 0.0)
         for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
             if score > score_of.get(row, -1.0):
@@ -325,7 +327,11 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
 
 
 def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared: Floats | None) -> float:
-    """Fill in what meaning gives each candidate; return by what cosines were divided."""
+    """Fill in `vector`, what meaning gives each candidate, and return by what the cosines were divided.
+
+    `compared` has the cosine of every row, None where meaning does not count. Where a language model compares, the
+    nearest window is put in the place of the chunk's `cosine`.
+    """
     with_vector = ~np.isnan(table["cosine"])
     if profile.missing_side != "computed":
         with_vector &= table["vector_rank"] > 0
@@ -345,9 +351,9 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
 
 
 def _name(evidence: Evidence, plan: QueryPlan, stage: SecondStage, table: Table, order: Rows, texts: list[str]) -> None:
-    """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for.
+    """Fill in `named`: who holds the value that the query asks for, or how new those are that say the same, for now.
 
-    What the query is the title of counts 1, where it asks for neither. `order` is that of a ranking without knobs.
+    Where it asks for neither, notes count 1 whose title it is. `order` is that of a ranking without knobs.
     """
     if plan.value:
         first = order[:LOOKED_AT]
@@ -373,6 +379,7 @@ def newness(held: Floats, age_days: Floats) -> Floats:
     # The oldest day comes first; what has none (NaN) comes last.
     days, number = np.unique(np.floor(-ages), return_inverse=True)
     dated = np.count_nonzero(~np.isnan(days))
+    # `number` is the place of a day from the oldest on, so the newest is divided by 1.
     if dated and len(days) > 1:
         result[alike] = np.where(np.isnan(ages), UNDATED, 1.0 / np.maximum(dated - number, 1))
     return result
@@ -389,6 +396,7 @@ def _stages(
     questions += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
     stages = list[SecondStage]()
     for query, words in questions:
+        # All that decides what is measured; no knob does.
         key = "second stage", mode, rows[first].tobytes(), query
         if key not in evidence.reusable:
             evidence.reusable[key] = SecondStage(
@@ -414,7 +422,7 @@ def _keyword_score(hit: Hit | None, mode: Mode) -> float:
 
 
 def _unmatched(hit: Hit | None) -> float:
-    """Return the keyword score of a chunk whose text was looked through, because no word of it could be matched."""
+    """Return the keyword score of a chunk whose text was looked through, as no word could be matched; 0 for others."""
     return hit.score if hit is not None and hit.body and hit.text_score == 0 else 0.0
 
 
@@ -442,7 +450,7 @@ def column(values: Sequence[float]) -> Floats:
 
 
 def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
-    """Return every candidate's score under each of `rules`, SCORED of (rules, candidates).
+    """Return every candidate's score under each of `rules`, which have one profile: SCORED of (rules, candidates).
 
     That is (vector + text) x age factor, plus recency and a named day. Where a second stage runs, both sides share the
     score with it, and neighbours lose a little. Where something is added, the parts share one score, so that the most
@@ -472,6 +480,7 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
         order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
         total = share * (1.0 - second) * hybrid + share * second * scored["second"]
         penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
+        # Neighbours are looked for among `used` alone: so the order tells places there.
         places = np.searchsorted(used, order)
         lost, twin = second_stage.spread((total + added)[:, used], places, table[used], penalty)
         scored["lost"][:, used] = lost
@@ -495,9 +504,10 @@ def _score_named(table: Table, scored: Table) -> None:
 
 
 def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) -> tuple[Rows, Rows]:
-    """Fill in what the second stage gives the `first` candidates by each of the rules where it is `on`.
+    """Fill in what the second stage gives by each of the rules where it is `on` (rules, 1).
 
-    Returns their order by each of the rules, and all of them once.
+    `first` is the score of the first stage (rules, candidates). Returns the candidates that are looked into, best
+    first, by each of the rules, and as one rising list.
     """
     order = np.argsort(-first, axis=1, kind="stable")[:, :CANDIDATES]
     inside = np.zeros(first.shape, dtype=np.bool_)

@@ -93,7 +93,10 @@ def joined(texts: Sequence[Passages]) -> Joined:
 
 
 def stem_counts(keys: Rows, passages: Passages) -> Floats:
-    """Count each stem of `keys`, hashes, in each line: (keys, lines)."""
+    """Return how often each of `keys`, which are hashes of stems, stands in each line: (keys, lines).
+
+    A match has a place in the flat table of (keys, stems), which tells its key and its stem, and so its line.
+    """
     count = len(passages.stem_counts)
     at, there = np.divmod(np.flatnonzero(passages.stems == keys[:, None]), max(1, len(passages.stems)))
     lines = np.searchsorted(np.cumsum(passages.stem_counts), there, side="right")
@@ -102,15 +105,20 @@ def stem_counts(keys: Rows, passages: Passages) -> Floats:
 
 # --- letters -------------------------------------------------------------------------------------------------------
 
+# Everything but letters, figures and line ends becomes a space; bytes from 128 on never occur in ASCII.
 _ASCII_APART = bytes(at if chr(at).isalnum() or chr(at) == "\n" else 32 for at in range(128)).ljust(256)
 _CJK_FROM = 0x2E80
 _SHIFT = 21
 """Bits of a character in the key of a trigram."""
 _SIEVE = 4096
+"""Slots of the table by which most trigrams of a text are passed over; a power of two."""
 
 
 def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Rows]:
-    """Return the characters of `tokens.letters_of(text)`, and how many are of each of `lines`, with a space."""
+    """Return the characters of `tokens.letters_of(text)`, and how many of them each of `lines` has, its space included.
+
+    One byte a character in ASCII, else four.
+    """
     plain = text.isascii()
     spelled = text.lower().encode().translate(_ASCII_APART).decode() if plain else tokens.APART.sub(" ", text.lower())
     rows = spelled.split("\n")
@@ -137,10 +145,11 @@ def grams_of(word: str) -> set[int]:
 def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
     """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
 
+    # A trigram's key is its three characters, _SHIFT bits each; a slot is made of the low bits of all three.
     def mixed(a: Integers, b: Integers, c: Integers) -> Integers:
         return (a << 4 ^ b << 2 ^ c) & (_SIEVE - 1)
 
-    # Few trigrams of a text are asked for: the keys of those alone are made that may be.
+    # The key is made only where the slot is one of a key that is looked for, which few are.
     may_be = np.zeros(_SIEVE, np.bool_)
     may_be[mixed(*(keys >> shift & (1 << _SHIFT) - 1 for shift in (2 * _SHIFT, _SHIFT, 0)))] = True
     low = letters.astype(np.uint16)
@@ -158,8 +167,10 @@ def gram_counts(keys: Rows, grams: tuple[Rows, Rows], texts: Joined) -> Floats:
     """
     numbers, places = grams
     ends, size = texts.letter_ends, (len(keys), len(texts.letter_ends))
+    # Each match as its place in the flat table of (keys, texts).
     flat = numbers * len(ends) + np.searchsorted(ends, places, side="right")
     counts = np.bincount(flat, minlength=len(keys) * len(ends)).reshape(size).astype(np.float64)
+    # Keys of one or two characters, which no trigram has.
     short = np.flatnonzero(keys < 1 << 2 * _SHIFT).tolist()
     if not short:
         return counts
@@ -186,13 +197,15 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
     # A trigram may begin with the space before its word.
     word_at = np.searchsorted(begins, places + 2, side="right") - 1
     of_asked, there = np.divmod(np.flatnonzero(words[:, numbers]), max(1, len(numbers)))
-    # They rise: words one after the other, and places as the letters stand.
+    # Each match as its place in the flat table of (words asked, words of the texts). These rise: words one after the
+    # other, and places as the letters stand. So equal ones stand together, and their number is what is shared.
     pairs = of_asked * len(lengths) + word_at[there]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     shared = np.diff(first, append=len(pairs))
     asked, word = np.divmod(pairs[first], len(lengths))
     dice = np.minimum(2.0 * shared / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
     near = dice >= LEAST_ALIKE
+    # Where the letters of each window begin.
     starts = _bounds(passages.letter_counts)[passages.window_from]
     windows = np.searchsorted(starts, begins[word[near]], side="right") - 1
     alike = np.zeros((len(words), len(starts)))
@@ -204,7 +217,7 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
 
 
 def _hashes(words: list[str]) -> list[tuple[int, ...]]:
-    """Return the hashes of the stems of each of `words`."""
+    """Return for each of `words` the hashes of its stems."""
     spelled = [tokens.segmented(word) for word in words]
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
@@ -217,7 +230,7 @@ def _hashes(words: list[str]) -> list[tuple[int, ...]]:
 
 
 class _Words:
-    """The stems and the token ids of words, each of which is cut once: neither reaches over a space."""
+    """The stems and the token ids of words by number: each word is cut once, because neither reaches over a space."""
 
     def __init__(self, table: StaticTable | None) -> None:
         self._table, self._lock = table, threading.Lock()
@@ -238,11 +251,12 @@ class _Words:
                 self._learn(words)
             places = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
             cuts = self._cuts
+        # A line ends at word number 0, which has no stem: so it may as well begin the next line.
         lines = np.append(0, np.flatnonzero(places == 0))
         result = []
         for numbers, starts in cuts:
             counts = starts[places + 1] - starts[places]
-            # Each number of a word, from where its first one stands.
+            # The places of all numbers: of each word from where its first one stands, as many as it has.
             at = np.repeat(starts[places + 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
             result.append((numbers[at], np.add.reduceat(counts, lines)))
         return result
@@ -289,7 +303,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     rows = [text.split("\n") for text in texts]
     lines = [[number for number, line in enumerate(of_text) if line.strip()] or [0] for of_text in rows]
     firsts = accumulate(map(len, rows), initial=0)
-    # A blank line has no token, so that what is left of the others stands one behind the other.
+    # Blank lines have no token: to leave out their counts is enough, and all tokens stay one behind the other.
     filled = [first + number for first, of_text in zip(firsts, lines, strict=False) for number in of_text]
     of_lines = _words(table).of("\n".join(texts))
     (stems, stem_counts), (ids, id_counts) = ((numbers, counts[filled]) for numbers, counts in of_lines)
@@ -340,9 +354,10 @@ def _windows(counts: Sequence[int], most: int) -> Rows:
 
 
 def _under(lines: Sequence[str]) -> Rows:
-    """Return how many lines below its heading each line stands, as `Passages` has it."""
+    """Return how many lines below its heading each line stands: 0 for a heading, -1 for a line under none."""
     numbers = np.arange(len(lines))
     is_heading = ["#" in line and heading_on(line) is not None for line in lines]
+    # Of each line the number of the last heading up to it.
     last_heading = np.maximum.accumulate(np.where(is_heading, numbers, -1))
     return np.where(last_heading < 0, -1, numbers - last_heading)
 
@@ -515,7 +530,10 @@ class SecondStage:
         self._remembered = dict[int, Measured]()
 
     def _weigh(self, chunks: int) -> None:
-        """Take the share of each word in the question, by its rarity in the language, or else in the notes."""
+        """Set `_share`, what each word is of the question, by its rarity in the language, or else in the notes.
+
+        `_known` marks the words whose rarity in the language is known.
+        """
         rarity = np.array([self._rarity_of(word) for word in self._words])
         self._known = rarity > 0
         weights = np.array([pair_weight(word) if tokens.is_cjk(word) else 1.0 for word in self._words])
@@ -542,7 +560,10 @@ class SecondStage:
         return rarity**2 / _RAREST
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
-        """Measure the `texts` of `rows`, each once: (rows, measures); mostly these are those of the reference."""
+        """Return the measures of the `texts` of `rows`: (rows, measures). What was measured before is remembered.
+
+        The first call measures the reference too, whose means and idf all later ones go by.
+        """
         new = {row: text for row, text in zip(rows, texts, strict=True) if row not in self._remembered}
         is_first = not self._remembered
         if is_first:
@@ -561,7 +582,7 @@ class SecondStage:
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
     def _take_means(self, every: Joined, counts: Floats) -> None:
-        """Take the mean lengths of the reference, which is first of `every`, and how rare its other words are."""
+        """Set mean lengths and the idf of words that are not searched, by the reference, which is first in `every`."""
         count = len(self._reference)
         lines = int(every.lines_from[count])
         stems = float(every.passages.stem_counts[:lines].sum())
@@ -572,7 +593,7 @@ class SecondStage:
         self._others_idf = np.array([LEFT_OUT * lucene_idf(number, lines) for number in holding])
 
     def _look_at_reference(self, every: Joined, inside: _Inside, grams: Floats) -> None:
-        """Take what the best window of the reference holds, and how rare the trigrams are in it."""
+        """Set the idf of trigrams, and what the best window holds, by the reference, which is first in `every`."""
         count = len(self._reference)
         holding = (grams[:, :count] > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
@@ -586,7 +607,7 @@ class SecondStage:
         if held and not pairs:
             best = inside.by_word[:, int(inside.held[:windows].argmax())]
             weighs = self._share > 0
-            # Half a word more than the window lacks.
+            # What the window lacks, and the weight of half a word more.
             lacking = float(self._share[best < LIKE].sum()) + 0.5 / max(1, int(np.count_nonzero(weighs)))
             if lacking > LACKING:
                 has, lacks = (self._as_asked(weighs & flags) for flags in (best >= LIKE, best < LIKE))
@@ -599,6 +620,7 @@ class SecondStage:
     @property
     def signals(self) -> AnswerSignals:
         """Return what the best window of the reference has of the question."""
+        # The first call of `measure` looks at the reference, even without texts.
         self.measure((), ())
         return self._signals
 
@@ -618,6 +640,7 @@ class SecondStage:
         """Return what the question finds in `passages`, where `every` stem stands so often: (stems, lines)."""
         starts = passages.window_from
         lengths = passages.stem_counts.astype(np.float64)
+        # The stems of words that are searched stand before those of others.
         counts, others = np.split(every, [len(self._keys)])
         lines = okapi_bm25(counts, self._idf, lengths, self._line_length)
         lines += okapi_bm25(others, self._others_idf, lengths, self._line_length)
@@ -631,12 +654,14 @@ class SecondStage:
         by_word = np.where(in_windows > 0, 1.0, alike)
         held = self._share @ by_word
         keys, share = self._syllables
+        # A question of syllables, as in Vietnamese, is held as far as its pairs are.
         if len(keys):
             pairs, places = places_in(keys, _pair_keys(passages.stems))
             line_of = np.repeat(np.arange(len(lengths)), passages.stem_counts)[places]
             together = np.zeros((len(keys), len(starts)))
             together[pairs, np.searchsorted(starts, line_of, side="right") - 1] = 1.0
             held = share @ together
+        # Of each line the counts of its heading's line; a line under none (-1) has its own.
         in_heading = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)] > 0
         answering = lines + ABOVE * self._idf @ ((counts == 0) & in_heading)
         return _Inside(lines, answering, line_cosine, windows, window_cosine, held=held, by_word=by_word, grams=grams)
@@ -649,7 +674,7 @@ class SecondStage:
         if self._vectors is None or self._vocabulary is None or not len(ids):
             count = len(passages.window_norm)
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
-        # A token stands in many chunks: each is compared once.
+        # A token stands in many chunks, but is compared once: `place` is where its products stand.
         stands, place = np.zeros(len(self._vocabulary.q), np.bool_), np.empty(len(self._vocabulary.q), np.int64)
         stands[ids] = True
         used = np.flatnonzero(stands)
@@ -657,6 +682,7 @@ class SecondStage:
         rows = self._vocabulary.q.take(used, axis=0).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)
+        # Row 0 is of the question, the others are of its words; one more column, of zeros, stands for no token.
         # Many rows by few: the other way round takes BLAS twice the time.
         products[:, :-1] = (rows @ self._vectors.T).T
         products[0, :-1] *= self._vocabulary.scale[used]
@@ -736,16 +762,18 @@ def best_of_each(words: Floats, meaning: Floats, bounds: Rows) -> Rows:
     Its words count over the best of them there, and its cosine is added.
     """
     counts, top = np.diff(bounds), np.maximum.reduceat(words, bounds[:-1])
+    # Of each passage its words over the best of its text.
     over = np.divide(words, np.repeat(top, counts), out=np.zeros_like(words), where=np.repeat(top > 0, counts))
     over += meaning
+    # All that are the best of their text; the first of them from each bound on is taken.
     best = np.flatnonzero(over == np.repeat(np.maximum.reduceat(over, bounds[:-1]), counts))
     return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
 
 
 def shares(values: Floats, inside: Flags) -> Floats:
-    """Return `values` (candidates, measures) over the best of those `inside` by each rule, 0 for others.
+    """Return `values` (candidates, measures) over the best of those `inside` (rules, candidates), 0 for others.
 
-    That is (rules, candidates, measures).
+    The result is (rules, candidates, measures).
     """
     within = np.where(inside[:, :, None], values[None, :, :], 0.0)
     best = within.max(axis=1, initial=0.0)[:, None, :]
@@ -761,6 +789,7 @@ def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[
     """
     lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
     first, last, file = (table[name][order] for name in ("first_line", "last_line", "file"))
+    # Of each rule, whether one begins at the latest on the line behind the end of another; both ways they touch.
     follows = first[:, :, None] <= last[:, None, :] + 1
     near = follows & follows.swapaxes(1, 2) & (file[:, :, None] == file[:, None, :])
     near &= ~np.eye(order.shape[1], dtype=np.bool_)
@@ -768,6 +797,7 @@ def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[
         return lost, twin
     rules, raw = np.arange(len(scores)), np.take_along_axis(scores, order, axis=1)
     value, of = raw.copy(), np.full(order.shape, -1, dtype=np.int64)
+    # `value` falls as points are taken, `of` is who took them, `left` are those that have not taken theirs yet.
     left = np.asarray(near.any(axis=2))
     most = np.minimum(penalty, np.maximum(raw, 0.0))
     while left.any():

@@ -50,7 +50,7 @@ class ChunkRef(Struct, frozen=True):
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
 
     def shown(self, texts: Mapping[int, str]) -> ChunkRef:
-        """Return it without the blank line at its end, which its note need not have; `texts` are by rowid."""
+        """Return the place without the blank line at its end, which its note need not have; `texts` are by rowid."""
         blank_end = self.source == MEMORY and texts.get(self.rowid, "").endswith("\n")
         return replace(self, end_line=max(self.start_line, self.end_line - blank_end))
 
@@ -324,14 +324,13 @@ class QuestionPart(Struct, frozen=True):
 
 
 class QueryPlan(Struct, frozen=True):
-    """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
+    """What became of the words of a query: the `words` searched for, those `dropped`, and the FTS5 expression.
 
-    `fts_query` is empty when no word is left. `time` is the days the query
-    speaks of, in figures, and `time_words` the words that name them, which are not searched unless the query asks
-    nothing but this time (`time_alone`).
-    `inside` tells that words are found inside longer ones as well. `common` are those of the `dropped` that went
-    because more than half of the chunks hold them, as a person wrote them. `counted` are the same as they are
-    matched: they find no chunk, but count in those that another word finds.
+    `fts_query` is empty when no word is left. `time` is the days the query speaks of, in figures, and `time_words` the
+    words that name them, which are not searched unless the query asks nothing but this time (`time_alone`). `inside`
+    tells that words are found inside longer ones as well. `common` are those of the `dropped` that more than half of
+    the chunks hold, as a person wrote them. `counted` are the same as they are matched: they find no chunk, but count
+    in those that another word finds.
     """
 
     words: tuple[str, ...] = ()
@@ -513,6 +512,7 @@ class Trace(Struct, frozen=True):
     def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
         """Return the places of the candidates that one side proposed, in the order in which it did."""
         ranks = self.candidates[rank]
+        # Rank 0, of those that it did not propose, sorts first and is cut off.
         return list(map(int, np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :]))
 
     def at_row(self, row: int) -> Candidate | None:
@@ -530,6 +530,6 @@ class Trace(Struct, frozen=True):
 
     @property
     def count(self) -> str:
-        """How many of all are recalled. Where nothing holds what was asked an agent gets none of these nearest ones."""
+        """Return how many of all are recalled, in words; nearest ones where an agent gets none of them."""
         word = "Nearest" if self.keeps_back else "Recalled"
         return f"{word} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"
