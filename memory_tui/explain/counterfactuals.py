@@ -111,16 +111,17 @@ def grid(key: str) -> tuple[Scalar, ...]:
     knob = BY_KEY[key]
     first, last = round(knob.low / knob.fine), round(knob.high / knob.fine)
     middle = min(last, first + FINE_STEPS - 1)
+    # Once each, in order: the last may be among the fine ones.
     steps = dict.fromkeys((*range(first, middle + 1), *range(middle + COARSER, last, COARSER), last))
     return tuple(round(i * knob.fine, 6) if isinstance(knob.default, float) else int(i * knob.fine) for i in steps)
 
 
 @lru_cache(100)
 def outwards(key: str, value: Scalar) -> list[Scalar]:
-    """Return every other value of a knob without names, nearest to `value` first; of two as near the higher one."""
+    """Return every other value of a switch or a number, nearest to `value` first; of two as near the higher one."""
     if isinstance(value, bool):
         return [not value]
-    # Rounding absorbs the error of decimal fractions.
+    # A distance of 0, which is false, leaves out the value itself. Rounding absorbs the error of decimal fractions.
     distance = {other: round(abs(float(other) - float(value)), 9) for other in grid(key)}
     return sorted(filter(distance.get, distance), key=lambda other: (distance[other], float(other) < float(value)))
 
@@ -188,9 +189,10 @@ class _Search:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
         self.stop = stop
         self.replay = Reranking(evidence)
+        # The rows that are recalled under `settings`.
         (self.before,) = self.replay.recalled([tuned(settings)])
         self.recalled = row in self.before
-        # The last round of a set walks as the one before did, and its other order often as well.
+        # Kept by knob and the values of the others: the last round of a set asks again what the one before did.
         self.nearest: dict[tuple[str, frozenset[tuple[str, Scalar]]], Scalar] = {}
 
     def along(self, knob: Knob) -> Change | None:
@@ -199,7 +201,7 @@ class _Search:
         # An index is cut for some of the profiles; the others have evidence of their own.
         profiles = (name for name in PROFILES if name != was and can_rank(self.evidence, name))
         values = profiles if knob.choices else outwards(knob.key, was)
-        # Every other knob stays as it is.
+        # No other knob is turned.
         value = next(self._turning(knob.key, values, {}, recalled=not self.recalled), None)
         return self._change({knob.key: value}) if value is not None else None
 
@@ -209,17 +211,19 @@ class _Search:
         Without one, that no pair does.
         """
         tried = points(self.settings)
+        # Turns that recall the chunk alone need no second one.
         rest = [values for values, standing in zip(tried, self._standings(tried), strict=True) if not standing.recalled]
         pairs = [first | second for first, second in combinations(rest, 2) if first.keys() != second.keys()]
         recalling, no_pair = self._that_recall(pairs), None
         if not recalling and not singles:
             no_pair = notice("no_pair")
+            # The gate and the limit as wide as they go, with one knob more.
             wide = {FLOOR: BY_KEY[FLOOR].low, RESULTS: int(BY_KEY[RESULTS].high)}
             recalling = self._that_recall([wide | values for values in rest if not wide.keys() & values.keys()])
         by_knobs: dict[frozenset[str], Values] = {}
         for values, _ in sorted(recalling, key=lambda recall: self._least(*recall)):
             by_knobs.setdefault(frozenset(values), values)
-        # The knob that comes first is brought as near as can be: so both orders are tried.
+        # `_nearest` brings the first knob nearest at the cost of the others: so both orders are tried.
         sets = list(by_knobs.values())[:_NEARED]
         orders = [order for values in sets for order in (values, dict(reversed(list(values.items()))))]
         changes = map(self._change, filter(None, map(self._nearest, orders)))
@@ -232,6 +236,7 @@ class _Search:
         return self.settings.values[key].value
 
     def _with(self, values: Values) -> Settings:
+        """Return the settings with `values`; another profile brings its own values for all other knobs."""
         if "profile" in values:
             return self.with_profile(str(values["profile"]))
         return self.settings.update(turned(values), ORIGIN)
@@ -240,12 +245,14 @@ class _Search:
         return sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items())
 
     def _standings(self, tried: Sequence[Values]) -> list[Standing]:
+        """Return where the chunk stands under each of `tried`. Raises Cancelled."""
         self.stop.check()
         base = tuned(self.settings)
         each = [tuned(self._with(values)) if "profile" in values else {**base, **turned(values)} for values in tried]
         return self.replay.standings(self.row, each)
 
     def _that_recall(self, tried: Sequence[Values]) -> list[tuple[Values, Standing]]:
+        """Return those of `tried` that recall the chunk, with where it stands."""
         standings = self._standings(tried)
         return [(each, standing) for each, standing in zip(tried, standings, strict=True) if standing.recalled]
 
@@ -259,7 +266,10 @@ class _Search:
         return self._presses(least)
 
     def _turning(self, key: str, values: Iterable[Scalar], others: Values, *, recalled: bool) -> Iterator[Scalar]:
-        """Yield those of `values` of a knob, with `others` turned too, at which the chunk is `recalled`, or is not."""
+        """Yield those of `values` of a knob, with `others` turned too, at which the chunk is `recalled`, or is not.
+
+        They are tried in batches that grow, because most walks end soon.
+        """
         tries, (size, most) = iter(values), _BATCH
         while batch := list(islice(tries, size)):
             standings = self._standings([{**others, key: value} for value in batch])
@@ -267,7 +277,7 @@ class _Search:
             size = min(most, 2 * size)
 
     def _change(self, values: Values) -> Change:
-        """Return what turning these knobs does."""
+        """Return what turning the knobs to `values` does to the chunk and to all other hits."""
         settings, refs, texts = self._with(values), self.evidence.refs, self.evidence.texts
         (after,) = self.replay.recalled([tuned(settings)])
         return Change(
@@ -286,6 +296,7 @@ class _Search:
             before = values
             for key in values:
                 others = {name: value for name, value in values.items() if name != key}
+                # The others recall the chunk without this knob.
                 if self._that_recall([others]):
                     return None
                 if (state := (key, frozenset(others.items()))) not in self.nearest:
@@ -327,13 +338,16 @@ def rephrase(
     and what else `ask` raises.
     """
     plan = side_of(evidence, settings).plan
+    # Only where all words are needed can leaving some out help.
     lacks = tokens.as_asked(lacking(plan, text), evidence.query) if shorten and " AND " in plan.fts_query else ()
     shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in lacks else word[0], evidence.query).split())
     if not tokens.WORD.search(shorter) or shorter == evidence.query:
         shorter = ""
     by_line = {number: _words(each) for number, each in enumerate(text.split("\n"), chunk.start_line)}
     words = _salient(text, evidence)
+    # Words of the line come first, but leave half of the tries to other words.
     of_line = [word for word in words if line and word in by_line.get(line, ())][: TRIES // 2]
+    # The empty word stands for the shorter question.
     tries = [*([""] if shorter else []), *dict.fromkeys(of_line + words)][:TRIES]
     results: list[Rephrased] = []
     for word in tries:
@@ -372,7 +386,7 @@ def _salient(text: str, evidence: Evidence) -> list[str]:
     counts = Counter(_words(text))
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
     useless = {*tokens.WORD.findall(evidence.query.lower()), *tokens.stop_words("en")}
-    # A question that is as long as one may be takes no word more.
+    # Longer than MAX_QUERY no question may get.
     room = MAX_QUERY - len(evidence.query)
     usable = [word for word in counts if word not in useless and not word.isdigit() and len(word) < room]
     usable = [word for word in usable if len(word) > 2 or tokens.is_cjk(word)]

@@ -51,11 +51,14 @@ def answer(value: WhyNot, changes: Flips | None = None) -> Iterator[str]:
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
+    """Return where the first of some chunks stand, behind a `sign`, and how many more there are."""
     more = f" and {len(refs) - NAMED} more" if len(refs) > NAMED else ""
     return f"{sign} {', '.join(ref.citation for ref in refs[:NAMED])}{more}"
 
 
 def _row(line: ScoreLine) -> str:
+    """Return a step of a sum as a line of text: label, operation and number in columns, then what it is."""
+    # A figure is an operation, a space, and the number.
     number = f"{line.figure[0]} {line.figure[2:]:>7}" if line.value is not None else ""
     return f"    {line.label + ' ':<8}{number + ' ':<11}{one_line(line.detail, _WIDEST)}".rstrip()
 
@@ -116,6 +119,7 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
         (ADDED, "added", candidate.age_points + candidate.date_points),
         (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + second.lost),
     )
+    # Each part is drawn from the rounded sum before it to the rounded sum with it, so that the bar has no gaps.
     totals = accumulate(max(0.0, points) for _, _, points in parts)
     bounds = pairwise([0, *(min(width, round(total / scale * width)) for total in totals)])
     drawn = [(sign * (end - start), name) for (sign, name, _), (start, end) in zip(parts, bounds, strict=True)]
@@ -147,6 +151,7 @@ def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, m
     lines = text[:LOOKED_AT].split("\n")
     at = candidate.line - candidate.chunk.start_line
     if not 0 <= at < len(lines) or not lines[at].strip():
+        # Without a line that answers best, that with the first matched word, else the first line.
         at = next((at for at, line in enumerate(lines) if words.spans(line)), 0)
     # A heading further down names what comes after it.
     title = one_line(title_of(candidate.chunk.path, "\n".join(lines[: at + 1]), at))
@@ -164,6 +169,7 @@ def note_name(chunk: ChunkRef, now: float) -> str:
 def date_name(dated: str, now: float) -> str:
     """Return `9 Nov`, `week 45` or `Nov`, with its year where that is not within the last eleven months."""
     first, last = span(dated)
+    # Without its year a date must not be taken for that of another year.
     near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
     name, year = ("week %V", "%G") if "W" in dated else ("%B", "%Y")
     name = f"{first.day} %b" if first == last else name
@@ -172,16 +178,21 @@ def date_name(dated: str, now: float) -> str:
 
 def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "", most: int = LONGEST) -> str:
     """Return the text from 0-based line `at` on, without list signs and headings, from near a matched word."""
+    # Where nothing is left from that line on, all of the text.
     body = _joined(lines[at:], title, most) or _joined(lines, title, most)
     first = next(iter(words.spans(body)), (0, 0))[0]
     if first > 2 * LEAD:
+        # It begins with a whole word; without a space before the matched word it is left as it is.
         start = body.find(" ", first - LEAD) + 1
         body = f"… {body[start:]}" if 0 < start <= first else body
     return body
 
 
 def _joined(lines: Sequence[str], title: str, most: int) -> str:
-    """Join the lines; what begins anew, as an item of a list, stands apart from what does not end."""
+    """Return the lines as one, at most `most` characters.
+
+    " / " parts a heading or an item of a list from a line before it that ends without punctuation.
+    """
     parts: list[str] = []
     for line in lines:
         if sum(map(len, parts)) >= most:

@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
 
 
 def tagged(value: Struct) -> dict[str, Any]:
-    """Return a claim as data with its kind; a gate of words within another gate has a kind of its own."""
+    """Return a claim as data with its kind; a claim among its fields, as the gate of words, has its own kind too."""
     claim = as_notice(value)
     inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in claim.fields.items()}
     return {"kind": claim.kind, **{camel(name): part for name, part in inner.items()}}
@@ -56,7 +56,10 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
 
 
 def _placed(value: Candidate, profile: str) -> dict[str, Any]:
-    """Return where a candidate stands; OpenClaw counts what follows the last line end of a note as one more line."""
+    """Return where a candidate stands, as the profile counts lines.
+
+    OpenClaw counts what follows the last line end of a note as one more line, our own profile does not.
+    """
     return chunk(replace(value.chunk, end_line=value.last_line) if profile == OWN_PROFILE else value.chunk)
 
 
@@ -134,7 +137,10 @@ def candidate(value: Candidate, profile: str) -> dict[str, Any]:
 
 
 def _account(value: Account | None, profile: str) -> dict[str, Any]:
-    """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
+    """Return one chunk's part in the answer, None for a chunk that is not known.
+
+    With `proposed` false the `components` are what they would have been.
+    """
     if value is None or value.candidate is None:
         return {"chunk": chunk(value.shown) if value else None, "components": None}
     numbers = {"proposed": value.proposed, **components(value.candidate)}

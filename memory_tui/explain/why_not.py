@@ -52,7 +52,7 @@ class ExplainedLine(Struct, frozen=True):
 
 
 def locate(roots: Roots, store: Store, path: str, line: int | None) -> ExplainedLine:
-    """Return what disk and index know of a line; costs a stat for a note that is indexed as it is."""
+    """Return what disk and index know of a line; for a note that is indexed as it is, it costs a look at its times."""
     note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
     row, stale = store.note(stored), False
     gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
@@ -65,6 +65,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None) -> Explained
     lines = _lines(roots, note) if note is not None and (stale or not holding) else []
     if note is None and row is not None and not holding:
         lines = store.last_text(row).removesuffix("\n").split("\n")
+    # The text of the line on disk, where that differs from what is indexed.
     sought = lines[line - 1] if stale and line is not None and 1 <= line <= len(lines) else ""
     if sought.strip():
         # In an older text the line may stand elsewhere, or nowhere.
@@ -109,6 +110,7 @@ def _on_disk(roots: Roots, store: Store, path: str) -> tuple[NoteFile | None, st
 
 
 def _lines(roots: Roots, note: NoteFile) -> list[str]:
+    """Return the lines of a note on disk; none where it cannot be read."""
     try:
         return workspace_roots.document(roots, note.path).text.removesuffix("\n").split("\n")
     except Unreadable:
@@ -159,6 +161,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     """
     pool = max(0, trace.candidate_limit - 1)
     by_words = evidence.cosine is None
+    # It is shown itself, and not another one in its place.
     shown = np.where(np.arange(len(evidence.refs)) == row, row, evidence.shown)
     nearest = evidence.nearest if by_words else np.append(evidence.nearest[:pool], row)
     supposed = replace(evidence, texts={**evidence.texts, evidence.refs[row].rowid: text}, shown=shown, nearest=nearest)
@@ -175,7 +178,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     elif by_words:
         hits = (*supposed.lexical.hits, lexical_2026_9.Hit(row, evidence.refs[row]))
         supposed = replace(supposed, lexical=replace(supposed.lexical, hits=hits))
-    # Variety chooses among candidates and changes no number of them.
+    # Without variety, which takes time, and changes the order but no number.
     return rank(supposed, trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")).at_row(row)
 
 
@@ -296,6 +299,7 @@ class Inquest:
             return notice("outside_text_pool", rank=rank, pool=pool, bm25=bm25, edge=edge)
         conjoined = " AND " in plan.fts_query
         join = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
+        # Where any word would do, it lacks all of them.
         lacks = lacking(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self.side.frequency.get(word, 1) == 0)
         every, lacks, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
@@ -316,6 +320,7 @@ def lacking(plan: QueryPlan, text: str) -> tuple[str, ...]:
     """Return the words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
     if plan.inside:
         return tuple(word for word in plan.words if word.lower() not in text.lower())
+    # Between spaces, so that no token is found inside another.
     joined = f" {' '.join(tokens.tokens(text, stemmed=False))} "
     return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
 
@@ -367,6 +372,7 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     inquest = Inquest(evidence, settings, without)
     parts = excerpts(inquest.trace, evidence, inquest.trace.settings.whole("query.maxCharacters"))
     sent = {part.hit.chunk.rowid for part in parts if not part.leaves_out(line)}
+    # First what an agent gets of the line, then what got farthest.
     ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None

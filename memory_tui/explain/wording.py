@@ -40,6 +40,7 @@ def label(fate: Fate) -> str:
 
 def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     """Return the words of a question that were not searched for, pairs of characters one by one, by reason."""
+    # Our own profile, the only one that asks for any word, leaves out other words than OpenClaw.
     any_word = profile_named(profile).join == "OR"
 
     def reason(word: str) -> str:
@@ -177,7 +178,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
 
 
 def _redone(lines: Sequence[ScoreLine]) -> bool:
-    """Return whether who redoes the sum with what is shown gets at each result that is shown."""
+    """Return whether the sum, redone with the digits that are shown, comes to each result that is shown."""
     running = 0.0
     for line in lines:
         value = round(line.value or 0.0, line.digits)
@@ -230,12 +231,13 @@ def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
 
 
 def _cause(trace: Trace, otherwise: str) -> str:
-    """Return why nothing has a cosine, for a cause that the answer has a notice of."""
+    """Return why nothing has a cosine: the cause that the answer has a notice of, or what `otherwise` says."""
     codes = {notice.code for notice in trace.notices}
     return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
 
 
 def _no_cosine(trace: Trace) -> str:
+    """Return why a chunk has no cosine, whether it alone has none or nothing has one."""
     if trace.funnel.vector_matches:
         return "this chunk has no vector"
     lacking = "index has no vectors" if trace.mode == "keywords only" else "question has no vector"
@@ -264,6 +266,7 @@ def _unmatched(trace: Trace) -> str:
     plan = trace.plan
     if not plan.words:
         return "no word to look for"
+    # Any word would do under our own profile, and where keywords are looked for one by one.
     if profile_named(trace.profile).join == "OR" or " OR " in plan.fts_query:
         return "no word that counts matched" if plan.dropped else "no word matched"
     # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
@@ -403,6 +406,8 @@ def pipeline(trace: Trace) -> str:
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:
     """Return `values` in hundredths that add up to those of the rounded `total`: what this adds, the largest get."""
+    # All are rounded down. What is missing then goes to the largest rests; under a half all rests count alike, and the
+    # largest values come first.
     floors = [math.floor(100 * value) for value in values]
     missing = round(100 * total) - sum(floors)
     by_rest = sorted(range(len(values)), key=lambda at: (min(floors[at] - 100 * values[at], -0.5), -values[at]))
@@ -439,6 +444,7 @@ class MatchedWords:
         return {word: len(spans) for word, spans in self._each(text).items()}
 
     def _spans(self, text: str) -> tuple[Span, ...]:
+        """Return where the words stand in `text`: places that overlap or touch are one."""
         marked = bytearray(len(text))
         for spans in self._each(text).values():
             for start, end in spans:
@@ -446,7 +452,9 @@ class MatchedWords:
         return tuple(run.span() for run in re.finditer(rb"1+", marked))
 
     def _each(self, text: str) -> dict[str, list[Span]]:
-        # Lower case with as many characters as before; a millisecond for ten texts, and few words are found as written.
+        """Return by word where each stands in `text`."""
+        # Letters whose lower case is longer stay, so that places are those of `text`. This takes time, so it is done
+        # only where a word is found as it is written.
         as_written = None in self._cut.values()
         lowered = "".join(low if len(low := each.lower()) == 1 else each for each in text) if as_written else ""
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
@@ -455,6 +463,7 @@ class MatchedWords:
         names = [name for _, _, name in words]
 
         def phrases(cut: list[str]) -> list[Span]:
+            """Return where the tokens of one word follow each other."""
             last = len(cut) - 1
             starts = [at for at, name in enumerate(names) if cut and name == cut[0]]
             places = [(words[at][0], words[at + last][1]) for at in starts if names[at : at + last + 1] == cut]
@@ -485,6 +494,7 @@ def asked_words(trace: Trace, text: str) -> list[Spoken]:
 
     def form(word: str) -> str:
         plain = word.lower()
+        # The form that equals the word, else that with the longest common beginning, else one that holds it.
         best = max(forms, key=lambda run: (run == plain, Prefix.similarity(plain, run), plain in run), default=plain)
         piece = plain if tokens.is_cjk(plain) or plain not in best else f"{plain} (in {best})"
         return best if Prefix.similarity(plain, best) >= min(3, len(plain)) else piece

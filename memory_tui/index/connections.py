@@ -32,7 +32,7 @@ from memory_tui.sentences import Notice, notice
 class Readers:
     """Borrowed connections to an index; the last one waits for the next query.
 
-    `expected` tells whether what lies in its place unreadable is, or was, ours.
+    `expected` tells whether an index of ours lay at the path: then a file there that is unreadable is damaged.
     """
 
     def __init__(self, expected: Callable[[], bool] = lambda: False) -> None:
@@ -44,7 +44,7 @@ class Readers:
 
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store]:
-        """Lend a connection to one thread, to nothing while there is no index. Raises Cancelled after `close`."""
+        """Lend a connection to one thread, to an empty index while there is none. Raises Cancelled after `close`."""
         with self._lock:
             if self._closed:
                 raise Cancelled
@@ -60,6 +60,7 @@ class Readers:
         finally:
             with self._lock:
                 self._busy.remove(store)
+                # Asked before the connection may be closed.
                 changed = store.frozen is not None and store.changed
                 if self._closed or self._idle or store.absent or store.moved or store.frozen:
                     store.close()
@@ -69,7 +70,7 @@ class Readers:
             raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
     def _open(self, path: Path) -> Store:
-        """Return a new connection, to nothing while there is no index."""
+        """Return a new connection, to an empty index in memory while there is none."""
         with suppress(IndexEmpty):
             if path.exists() and path.stat().st_size:
                 return Store.open(path, read_only=True, expected=self._expected)
@@ -174,7 +175,7 @@ class Writer:
             thread.join(0.75 * timeout / _TIMES)
 
     def _work(self) -> None:
-        """Do the jobs in their order until None comes; an error is the outcome of its job, and ends nothing."""
+        """Do the jobs in their order until `close` puts None; an error is the outcome of its job, and ends nothing."""
         try:
             while (job := self._jobs.get()) is not None:
                 run, outcome = job
@@ -202,6 +203,7 @@ class Writer:
             self._store = self._store or self._open_store("")
             return run(self._store)
         except IndexUnavailable as error:
+            # To open moves damage aside already: what it raises all the same is no reason to open again.
             was_open = self._store is not None
             self._let_go()
             if not was_open or not isinstance(error, IndexDamaged):
@@ -293,12 +295,14 @@ class IndexOpener:
         broken = take_mark(self.path)
         if self.path.exists() and self.path.stat().st_size > 0:
             return broken
+        # No file is left: it was opened before, or its marker tells that it was closed once.
         if self._last is not None or broken != UNCLOSED:
             self._report(notice("index_gone", path=str(self.path)))
         return ""
 
     def _checked(self, store: Store, suspicion: str) -> Store:
         """Return the index, once it was read from end to end; another one where this one is damaged."""
+        # Not marked as closed whole: whoever opens it next would trust it.
         if damage := store.problems():
             self.close(store, whole=False)
             self._move_aside(f"The index {self.path} is damaged ({damage[0]}).")
@@ -328,6 +332,7 @@ def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store
     """Return a job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
 
     def run(store: Store) -> None:
+        # The writer takes the error for damage, moves the file aside, and runs this again, on another file then.
         if store.identified == met:
             raise error
 
@@ -380,7 +385,7 @@ def take_mark(index: Path) -> str:
 
 
 def was_closed(index: Path) -> bool:
-    """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
+    """Return whether the marker beside `index` fits it: it was closed, and was not written since."""
     marker = _marker(index)
     return bool(marker) and marker == _closed(index)
 

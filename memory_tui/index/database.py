@@ -159,6 +159,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
     if old == KEYWORDS_ONLY and new != KEYWORDS_ONLY:
         # An index of words alone was made by no provider, and somebody may answer beside it.
         space = (("vectors in the index", "none", f"{new.provider} {new.model}"),)
+    # What it is called, what the index has, what is wished; of hashes eight figures do to tell them apart.
     values = (
         *space,
         ("way of cutting", has.chunking, wish.chunking),
@@ -178,7 +179,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
 
 
 def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:
-    """Hash what is in scope, as documented: SHA-256 of the absolute extra paths, and of which media are read there.
+    """Return a hash of what is in scope, as documented: SHA-256 of the extra paths, and of which media are read there.
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """
@@ -224,7 +225,7 @@ def load_vec0(connection: apsw.Connection) -> Vec0:
         connection.enable_load_extension(False)
         return Vec0(True, str(connection.execute("SELECT vec_version()").get))
     except apsw.NoMemError as error:
-        # That is nothing SQLite is not able to.
+        # Lack of memory says nothing of sqlite-vec.
         raise MemoryError(str(error)) from error
     except (apsw.Error, AttributeError) as error:
         return Vec0(False, f"load: {error}")
@@ -239,7 +240,7 @@ def vec0() -> Vec0:
 
 @functools.cache
 def _library() -> str | None:
-    """Return the path of the loadable file without its suffix, which SQLite adds for the system."""
+    """Return the path of sqlite-vec's file without its suffix, which SQLite adds; None where it is not installed."""
     spec = importlib.util.find_spec("sqlite_vec")
     folders = (spec.submodule_search_locations if spec else None) or ()
     files = [file for folder in folders for file in Path(folder).glob("vec0.*")]
@@ -280,7 +281,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
-    """Return what lies at `path`.
+    """Return what lies at `path`; "nothing" where nobody can look.
 
     `header` reads the first bytes of a file that SQLite may have open in this process: to close it otherwise would drop
     SQLite's locks.
@@ -297,6 +298,7 @@ def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
         start = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
     except OSError:
         return "other"
+    # A few bytes may have flipped in a header that was ours.
     signs = start[: len(_MAGIC)] + start[_MARK_AT : _MARK_AT + len(_MARK)]
     ours = _MAGIC + _MARK
     if len(signs) == len(ours) and sum(map(operator.ne, signs, ours)) <= _SPOILED:
@@ -314,7 +316,7 @@ def is_private(path: Path) -> bool:
 
 
 def refused(path: Path, what: str) -> errors.IndexRefused:
-    """Say that `path`, which `what` says more of, is left alone."""
+    """Return the error that `path` is left alone; `what` says why, as the predicate of a sentence."""
     step = f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes."
     return errors.IndexRefused(f"{path} {what}, so memory-tui leaves it alone.", step)
 
@@ -326,12 +328,17 @@ def check(index: Path) -> None:
         raise errors.IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
     for side in SIDES:
         part = index.with_name(index.name + side)
+        # Only the kind of the file is asked for, so no header is read.
         if kind(part, lambda _: b"") == "no file":
             raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
 def make_writable(where: Path, notices: list[Notice]) -> None:
-    """Make the folder of an index (0700), and an empty file (0600) where there is room. Raises IndexUnavailable."""
+    """Make the folder of an index (0700), and an empty file (0600) where there is room. Raises IndexUnavailable.
+
+    An index on a shared file system is reported in `notices`.
+    """
+    # A file that is not there yet has no second name.
     with suppress(OSError):
         if where.stat().st_nlink > 1:
             message = f"{where} has another name as well (a hard link), so two programs could write it without knowing."
@@ -364,8 +371,8 @@ def create(path: Path) -> Path:
     An existing file is not opened for that: closing it would drop the locks that SQLite holds on it in this process.
     """
     durable.make_folder(path.parent)
-    # Log and shared memory of a file that was deleted would be taken for those of the new one. What was not there
-    # before the new file was is of another process that makes it, too.
+    # Log and shared memory of a deleted file would be taken for those of the new one. They are listed before it is
+    # made: what comes later belongs to another process that makes the same index.
     orphans = [part for side in SIDES[1:] if (part := path.with_name(path.name + side)).exists()]
     try:
         os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -381,11 +388,11 @@ def create(path: Path) -> Path:
 
 
 def quarantine(path: Path, why: str) -> Notice:
-    """Rename the file and its write-ahead log; returns what says so, with the sentence `why`.
+    """Rename the file and what SQLite left beside it, and return a notice of that, with the sentence `why`.
 
     Raises IndexUnavailable.
     """
-
+    # Several in one second are told apart by a number at the end.
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
     while target.exists():
@@ -448,19 +455,19 @@ class Database:
 
     @classmethod
     def nothing(cls, path: Path) -> Self:
-        """Return what there is to say of an index that does not exist: nothing."""
+        """Return an empty index in memory, which answers for one at `path` that does not exist."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
         return cls(connection, path, True, Vec0(False, "not loaded"))
 
     @property
     def absent(self) -> bool:
-        """Whether it is the index that does not exist."""
+        """Return whether it stands for an index that does not exist."""
         return self.identified is None and self.frozen is None
 
     @property
     def moved(self) -> bool:
-        """Whether the file was deleted, or replaced by another one, since it was opened."""
+        """Return whether the file was deleted, or replaced by another one, since it was opened."""
         return self.identified is not None and durable.file_at(self.path) != self.identified
 
     @classmethod
@@ -474,8 +481,9 @@ class Database:
     ) -> Self:
         """Return the index at `path`, made if it is not there (unless `read_only`).
 
-        A damaged index is moved aside, which `notices` gets one of. What is not ours stays where it is: by its header,
-        or where that is gone unless an index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
+        A damaged index is moved aside, and `notices` gets a notice of it. A file that is not ours is refused, and stays
+        where it is. Its header tells whose it is; where that is gone, it is ours if an index is `expected` there.
+        Raises IndexUnavailable, IndexRefused.
         """
         reports: list[Notice] = [] if notices is None else notices
         where = resolved(path)
@@ -486,6 +494,7 @@ class Database:
             raise refused(where, what)
         if not read_only:
             make_writable(where, reports)
+        # Taken before the file is read, so that a write meanwhile shows.
         sizes = _sizes(where)
         locked = True
         try:
@@ -512,7 +521,7 @@ class Database:
 
     @property
     def changed(self) -> bool:
-        """Whether the files were written since they were opened without locks: then what was read may make no sense."""
+        """Return whether files opened without locks were written since: then what was read may make no sense."""
         return self.frozen is not None and _sizes(self.path) != self.frozen
 
     def close(self) -> None:
@@ -529,12 +538,12 @@ class Database:
         self.connection.close()
 
     def damaged(self, what: str) -> errors.IndexDamaged:
-        """Make the error that says that `what` makes no sense in this index."""
+        """Return the error that `what` makes no sense in this index."""
         return damaged(self.path, what)
 
     @contextmanager
     def making_sense(self) -> Iterator[None]:
-        """Take what trips up code that does nothing but take rows apart for damage."""
+        """Raise IndexDamaged where the code inside, which only takes rows apart, trips over one that makes no sense."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, MsgspecError) as error:
@@ -572,7 +581,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Make one generation of what is written inside, several writes perhaps; all or nothing of it is kept.
+        """Keep all that is written inside, or nothing of it, as one generation; one inside another is part of that.
 
         BEGIN IMMEDIATE is explicit because apsw's `with connection` holds the GIL while it waits for the lock.
         """
@@ -633,7 +642,7 @@ def _connect(path: Path) -> apsw.Connection:
 
 
 def _log_ahead(connection: apsw.Connection) -> None:
-    """Switch to a write-ahead log; for this SQLite does not wait until others have done the same."""
+    """Switch to a write-ahead log, again and again while it is busy: SQLite itself does not wait for that."""
     for _ in range(_TRIES):
         with suppress(apsw.BusyError):
             connection.pragma("journal_mode", "wal")
@@ -696,7 +705,7 @@ def _copied(path: Path) -> apsw.Connection:
 
 
 def _sizes(path: Path) -> FileSizes:
-    """Return size and time of the index and of its log, as far as they are there."""
+    """Return size and modification time (ns) of the index and of its log, of each where it is there."""
     sizes: FileSizes = []
     for file in (path, path.with_name(path.name + "-wal")):
         # A log goes away while it is looked at, when its writer closes.

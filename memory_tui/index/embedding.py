@@ -66,7 +66,7 @@ def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> s
 
 
 def clear_rejected(store: Store) -> None:
-    """Ask for everything again. Mostly nothing to do."""
+    """Forget all refusals, so that every text is asked for again. Mostly nothing to do."""
     _forget(store, "refused", "true")
 
 
@@ -83,7 +83,10 @@ def tidy(store: Store) -> None:
 
 
 def _forget(store: Store, table: str, condition: str) -> None:
-    """Delete the rows of a condition, where there are any: a transaction is a generation of the index."""
+    """Delete the rows of `table` that meet an SQL `condition`.
+
+    Where there are none nothing is begun, because each transaction is a new generation of the index.
+    """
     if store.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {condition})"):
         with store.writing():
             store.query(f"DELETE FROM {table} WHERE {condition}")
@@ -94,10 +97,11 @@ TeamVectors = Callable[[Identity, Sequence[str]], Mapping[str, bytes]]
 
 
 class EmbeddingMode(Struct, frozen=True):
-    """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
-    asked (`later`), and whether what looks like a secret is `withheld` from it. What an index of `siblings` has a
-    vector of is not asked for: they hold the same notes, cut by other rules. With `windows` the parts
-    of each chunk get vectors too.
+    """How texts get to a provider: how many `texts` a call has, and what is not sent.
+
+    With `later` notes are findable by their words before the provider is asked. What looks like a secret is `withheld`.
+    What an index of `siblings` has a vector of is not asked for: they hold the same notes, cut by other rules. With
+    `windows` the parts of each chunk get vectors too.
     """
 
     texts: int = 64
@@ -129,9 +133,9 @@ def shared_hashes(siblings: Sequence[Path], identity: Identity, hashes: Set[str]
 
 
 def _of_siblings(siblings: Sequence[Path], columns: str, identity: Identity, hashes: Sequence[str]) -> Rows:
-    """Read what `siblings` hold of those `hashes`, in the space of `identity`, of a length that may be unknown.
+    """Return the `columns` of what `siblings` hold of those `hashes`, in the space of `identity`.
 
-    Raises IndexUnavailable.
+    An identity of 0 dimensions takes vectors of any length. Raises IndexUnavailable.
     """
     sql = f"SELECT {columns} FROM embedding_cache WHERE {_SPACE} AND ? IN (dims, 0) AND {_AMONG}"
     rows: Rows = []
@@ -143,26 +147,26 @@ def _of_siblings(siblings: Sequence[Path], columns: str, identity: Identity, has
 
 
 def held_back(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
-    """Return why a text is not sent before somebody agrees: it holds a secret, or commands who reads it."""
+    """Return why a text is not sent before somebody agrees: what secrets, and what commands to a reader, it holds."""
     return (*secret_finder.kinds(text, known), *instructions.kinds(text, known.cleared))
 
 
 def sendable(
     store: Store, texts: Mapping[str, str], digests: Sequence[str], cleared: frozenset[tuple[str, str]]
 ) -> list[str]:
-    """Return those of `digests` whose text in `texts` may be sent; the others are remembered.
+    """Return those of `digests` whose text in `texts` may be sent; the others are remembered as withheld.
 
-    What a person `cleared` holds nothing back, nor what the notes tell to be ids, as in the inbox.
+    What a person `cleared` is no reason to withhold a text, nor what the notes tell to be an id.
     """
     mark = secret_finder.exactly(repr(sorted(cleared)))[1] if cleared else ""
     if mark != (store.meta(_CLEARED) or ""):
-        # What was withheld may be cleared by now.
+        # A person cleared other things since: what was withheld may be sendable now.
         _forget(store, "withheld", "true")
         index_write.remember(store, _CLEARED, mark)
     rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
     withheld = {digest for (digest,) in rows}
     fresh = [digest for digest in digests if digest not in withheld]
-    # To read all chunks for what the notes tell to be ids takes long: only where something is doubtful.
+    # Which values are ids only all chunks tell, and to read them takes long: done where a text is doubtful.
     known = Known(cleared=cleared)
     doubtful = {digest for digest in fresh if held_back(texts[digest], known)}
     if doubtful:
@@ -250,8 +254,9 @@ class Embedder:
         return sendable(self._store, texts, lacking, self._mode.cleared) if self._mode.withheld else lacking
 
     def _take(self, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
-        """Store the vectors of `batch`, of texts or of the media files they label; of a call that fails what was
-        finished before.
+        """Ask for the vectors of `batch`, texts or labels of media files, store them, and return their ids by hash.
+
+        Of a call that fails those are stored that were finished before.
         """
         assert self.provider is not None
         inputs = [texts[digest] for digest in batch]
@@ -280,9 +285,9 @@ class Embedder:
             return ids
 
     def _media_or_text(self, text: str, digest: str) -> str:
-        """Return a text as it is, or the media file that it labels, which is read at the last moment.
+        """Return a text as it is, or the media file that it labels, which is read when it is sent.
 
-        That has to be the file that `digest` is of.
+        The file has to be the one that `digest` is the hash of.
         """
         path = path_in(text, digest)
         if not path:
@@ -301,7 +306,7 @@ class Embedder:
         return MediaText(text, media.most_bytes if media else 0, load)
 
     def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
-        """Store the vectors. Raises ProviderError for an answer that must not be stored."""
+        """Store the vectors; return their ids by hash. Raises ProviderError for an answer that must not be stored."""
         name, dims = self._identity.provider, self._identity.dims
         if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (len(digests), dims):
             message = f"{name} answered with vectors of another shape than {len(digests)} x {dims}."
@@ -333,7 +338,7 @@ class Job(NamedTuple):
 
 
 def open_job(store: Store, identity: Identity) -> Job | None:
-    """Return the job for vectors of `identity`."""
+    """Return the job for vectors of `identity`, uploaded or submitted; None without one."""
     rows = store.query(f"SELECT id, file_id, remote_id, submitted_at {OPEN_JOB}", identity.space)
     return Job(*rows[0]) if rows else None
 
@@ -358,7 +363,7 @@ class BatchJobs:
         self._reported: tuple[object, ...] = ()
 
     def wait(self) -> bool:
-        """Wait until the job is due; tell whether it is waited for. Raises Cancelled when the chain is closed."""
+        """Wait until the job is due; return False at once where none is. Raises Cancelled when the chain is closed."""
         service = self._chain.batches()
         if service is None or self.due is None or not service.jobs.wait:
             return False
@@ -387,8 +392,10 @@ class BatchJobs:
         return bool(texts)
 
     def _texts(self, store: Store, service: BatchService, identity: Identity, mode: EmbeddingMode) -> dict[str, str]:
-        """Return the texts of the next file by hash: they lack a vector, wait for no job, and are many enough. What
-        looks like a secret is left out where that is wished.
+        """Return the texts of the next file by hash: they lack a vector, and wait for no job.
+
+        None where they are too few for a job, or jobs failed too often. What looks like a secret is left out where the
+        mode withholds it.
         """
         if self._failures >= MOST_FAILURES:
             return {}
@@ -425,7 +432,7 @@ class BatchJobs:
         self._news(remote_id, "submitted", 0, len(store.waiting(identity)), f"to the batch service of {service.label}")
 
     def _has_ended(self, store: Store, service: BatchService, identity: Identity, job: Job) -> bool:
-        """Look at a job; give up one that is late, and store what one brought that has ended, which is told."""
+        """Look at a job; return whether it has ended. What it brought is stored, and a late one is given up."""
         status = service.status(job.remote_id)
         sent = store.waiting(identity)
         vectors: dict[str, Vectors] = {}
@@ -438,7 +445,7 @@ class BatchJobs:
         else:
             brought, errors = service.fetch(status, identity.dims)
             why = why or next(iter(errors.values()), "")
-            # Others than were sent are not believed.
+            # Vectors of texts that were not sent are not believed.
             vectors = {digest: vector for digest, vector in brought.items() if digest in sent}
         ids = index_write.add_embeddings(store, identity, vectors)
         rows = store.query("SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
@@ -468,7 +475,7 @@ class BatchJobs:
                 detail = f"{failure.message} {failure.next_step} The job goes on and is remembered."
                 self._news("", "failed", 0, self.waiting, detail)
             return passes
-        # A server without batch service is asked once.
+        # With no job and an error that does not pass, the server has no batch service: it is asked once.
         self._failures = self._failures + 1 if passes or runs else MOST_FAILURES
         if job is not None and (runs or self._failures >= MOST_FAILURES):
             self._direct |= store.waiting(identity)
@@ -492,7 +499,10 @@ class BatchJobs:
 
 
 def _begin(store: Store, identity: Identity, file_id: str, hashes: Iterable[str]) -> Job:
-    """Remember a file that was uploaded, with its texts. What an earlier version never uploaded waits for nothing."""
+    """Remember a file that was uploaded, with its texts, and return its job, which is not submitted yet.
+
+    Jobs without a file are of an earlier version that never uploaded them: their texts wait for nothing.
+    """
     with store.writing():
         store.query("DELETE FROM batch_texts WHERE job IN (SELECT id FROM batch_jobs WHERE file_id = '')")
         store.query("DELETE FROM batch_jobs WHERE file_id = ''")

@@ -41,8 +41,9 @@ LONGEST = 200
 
 
 def headings_above(text: str) -> list[tuple[str, ...]]:
-    """Return by the number of a line what stands above it: the nearest heading of each level, outermost first, and in
-    a table the row that names its columns. There is no line 0.
+    """Return for each line, by its number from 1, what stands above it; entry 0 is of no line.
+
+    That is the nearest heading of each level, outermost first, and in a table the row that names its columns.
     """
     lines = text.split("\n")
     titles = {line: (level, title[:LONGEST]) for line, level, title in headings(text) if title}
@@ -52,6 +53,7 @@ def headings_above(text: str) -> list[tuple[str, ...]]:
         above.append(tuple(levels.values()))
         if number in titles:
             level, title = titles[number]
+            # A heading ends all of its level and below.
             levels = {outer: name for outer, name in levels.items() if outer < level} | {level: title}
     for first, last in together(text):
         row = lines[first - 1].strip()[:LONGEST]
@@ -75,7 +77,7 @@ def cut(
         sizes = recipe.chunk_tokens, recipe.chunk_overlap
         pieces = chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain, check=check)
     check()
-    # A transcript has other lines than its file, and no headings.
+    # A transcript has no headings, and its lines are others than those of its file, which `lines` holds.
     lines = read.lines if isinstance(read, Transcript) else None
     above = headings_above(read.text) if lines is None else []
     occurrences: dict[str, int] = {}
@@ -87,6 +89,7 @@ def cut(
             piece = chunk._replace(start_line=lines[chunk.start_line - 1], end_line=lines[chunk.end_line - 1])
         headings = above[chunk.start_line] if lines is None else ()
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
+        # 0 for the first chunk of these lines and words, 1 and more for its repeats.
         occurrence = occurrences[identifier] = occurrences.get(identifier, -1) + 1
         chunks.append(NewChunk.of(identifier, occurrence, piece, words_above(read.path, headings), marks))
     title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
@@ -94,7 +97,7 @@ def cut(
 
 
 def remarks(read: Document) -> str:
-    """Return what of a note matches no question although it was indexed; empty for none of it."""
+    """Return what of a note no question matches although it was indexed, in words; empty where all of it is found."""
     if read.nul and utf16_of(read.text.encode("latin-1", "replace")):
         return "it looks like UTF-16, so its words match no question; save it as UTF-8"
     remarks = []
@@ -161,6 +164,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing():
         _drop_chunks(store, [row.id for file in files if (row := store.file(file.path, file.workspace))])
+        # Above all rowids that ever were, so that none is used again.
         rowid = last_rowid = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations = [], [], []
         for file in files:
@@ -207,7 +211,7 @@ def remove_files(store: Store, files: Sequence[IndexedNote]) -> None:
 
 
 def touch_files(store: Store, files: Sequence[IndexedNote]) -> None:
-    """Store state, detail, time and size of `files`, whose text is as it was."""
+    """Store state, detail, times and size of `files`, whose text is as it was."""
     with store.writing():
         store.many(
             "UPDATE files SET mtime = ?, size = ?, state = ?, detail = ?, indexed_at = ? WHERE id = ?",
@@ -261,7 +265,7 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
 
 
 def add_embeddings(store: Store, identity: Identity, vectors: Mapping[str, Vectors]) -> dict[str, int]:
-    """Keep `vectors` of texts by hash; returns their embedding ids. Stops nobody if killed right after."""
+    """Store `vectors` of texts by hash, and return their embedding ids by hash. No chunk has them yet."""
     if not vectors:
         return {}
     now = time.time()
@@ -320,9 +324,9 @@ def prepare_vec0(store: Store, dims: int) -> None:
 
 
 def _put_vec0(store: Store, condition: str, values: Sequence[int | str]) -> None:
-    """Insert the vectors of the chunks (`c`) of a condition into vec0, where that is used.
+    """Insert the vectors of the chunks (`c`) that meet an SQL `condition` into vec0, where that is used.
 
-    Not those that are all zeros: they have no distance.
+    Vectors of zeros are left out: they have no distance.
     """
     if store.finds_nearest():
         store.query(
@@ -351,6 +355,7 @@ def prune(store: Store, most: int) -> None:
 
     To find them reads all chunks, so that is done where there are so many vectors more than chunks.
     """
+    # Chunks and windows need at most one vector each: what is above their number is of texts that are gone.
     used = "(SELECT count(*) FROM chunks) - (SELECT count(*) FROM windows)"
     surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {used}")
     any_orphan = f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"
@@ -399,7 +404,7 @@ def _attached(beside: Store, store: Store) -> Iterator[None]:
 
 
 def _carry_vectors(beside: Store, stop: Stop) -> None:
-    """Keep every vector of the old index, and what its provider refused; what was carried before is passed over."""
+    """Copy every vector of the old index, and what its provider refused; what is there already is passed over."""
     for first in range(0, 1 + int(beside.value("SELECT max(id) FROM old.embedding_cache") or 0), _ROWS):
         if stop.is_set():
             return

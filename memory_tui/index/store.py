@@ -114,11 +114,11 @@ class Passage(NamedTuple):
 class ChunkPage(Struct, frozen=True):
     """Chunks without their repeats, in the order of their ids, one column a field.
 
-    `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1; chunks of the same words have
-    the same of `passages`. `embedded` tells which of them
-    have a vector, `has_vector` which of those can be compared: a text without any token has a vector of zeros.
-    `vectors` is float32 (n, dims), unit rows, zeros elsewhere; where vectors were not asked for `dims` is 0, and
-    `has_vector` is what the store tells, or `embedded`.
+    `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1. `passages` are numbers, equal
+    for chunks of the same words, 0 without any. `embedded` tells which chunks have a vector, `has_vector` which of
+    those can be compared: a text without any token has a vector of zeros. `vectors` is float32 (n, dims), unit rows,
+    zeros elsewhere; where vectors were not asked for `dims` is 0, and `has_vector` is what the store tells, or
+    `embedded`.
     """
 
     rowids: RowIds
@@ -148,6 +148,7 @@ class ChunkPage(Struct, frozen=True):
             vectors, has_direction = unit_rows(blobs, dims)
         else:
             vectors = np.empty((len(rows), 0), np.float32)
+            # Without vectors this column tells whether there is one to compare, and None counts as yes.
             has_direction = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
         return cls(
             rowids=np.array(rowids, np.int64),
@@ -162,7 +163,7 @@ class ChunkPage(Struct, frozen=True):
 
 
 def unit_rows(blobs: Sequence[bytes | None], dims: int) -> tuple[Vectors, Flags]:
-    """Join vectors as float32 bytes into an array (n, dims), zeros for None; and tell which are not all zeros.
+    """Return vectors from float32 bytes as an array (n, dims), zeros for None, and which of them are not all zeros.
 
     Raises ValueError for a vector of another length than `dims`, or that is neither a unit vector nor zeros.
     """
@@ -255,7 +256,7 @@ class FullText:
         return str(cut)
 
     def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
-        """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
+        """Return the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
         table = _TABLES[form]
@@ -272,17 +273,18 @@ class FullText:
             if isinstance(error, apsw.SQLError) and not isinstance(failure, IndexDamaged):
                 failure = QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.")
             raise failure from None
+        # Pairs of rowid and bm25 as one flat row of floats, and that as two columns.
         rowids, bm25 = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2).T
         return Matches(rowids.astype(np.int64), bm25.copy())
 
     def _look_at_tokens(self, table: str) -> None:
-        """Make the table of the tokens of a full-text table, once a connection."""
+        """Make the table that lists the tokens of a full-text `table`, once a connection."""
         self._index.query(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
         )
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
-        """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""
+        """Return in how many chunks each word stands; a lone CJK character counts as the beginning of a token."""
         generation = self._index.meta("generation")
         if generation != self._counted:
             self._counted, self._counts = generation, {}
@@ -296,7 +298,7 @@ class FullText:
             for word in fresh:
                 token = _token(word, form) if cuts_words else None
                 if token is not None:
-                    # Half the time of counting matches.
+                    # FTS5 knows the count of a single token: half the time of counting matches.
                     sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
                     counts[form, word] = self._index.value(sql, (token,)) or 0
                 else:
@@ -313,7 +315,7 @@ class FullText:
         return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
 
     def containing(self, term: str) -> RowIds:
-        """Find the chunks whose text holds the beginning of `term`, as much as LIKE takes, anywhere.
+        """Return the chunks whose text holds `term` anywhere, of a very long one its beginning, which LIKE takes.
 
         OpenClaw 2026.4.15 looks so for very short terms.
         """
@@ -322,7 +324,7 @@ class FullText:
         return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
 
     def originals(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
-        """Map the rowids of repeats to the chunk that each repeats."""
+        """Return the chunk that each of `rowids` repeats, by rowid; those that repeat none are missing."""
         sql = (
             "SELECT r.id, f.id FROM chunks r CROSS JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
             "AND f.occurrence = 0 WHERE r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))"
@@ -441,7 +443,7 @@ class Store(Database):
 
     @property
     def has_folder(self) -> bool:
-        """Whether its notes are files on this machine, which it can be compared with."""
+        """Return whether its notes are files on this machine, which it can be compared with."""
         return self.meta(NO_FOLDER) is None
 
     def devices(self) -> dict[str, int]:
@@ -469,7 +471,7 @@ class Store(Database):
         return recipe.identity if recipe and recipe.identity.dims else None
 
     def counts(self) -> Counts:
-        """Sizes for status; chunks of the same lines and text count once, as documented."""
+        """Return sizes for status; chunks of the same lines and text count once, as documented."""
         rows = self.query("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
         by_source = {source: (files, chunks) for source, files, chunks in rows}
         chunks = sum(chunks for _, chunks in by_source.values())
@@ -506,7 +508,7 @@ class Store(Database):
     def indexed(self) -> NoteRows:
         """Return the row of every note by path; read anew after each change."""
         with self.snapshot(), self.making_sense():
-            # What is half written is of this connection alone.
+            # Rows of an unfinished write are of this connection alone, so that its id stands in their key.
             key = self.uuid(), self.generation(), id(self) if self._writing else 0
             if (rows := _ROWS.get(key)) is None:
                 rows = NoteRows((note.shown, note) for note in map(IndexedNote._make, self.query(FILE)))
@@ -514,13 +516,13 @@ class Store(Database):
             return rows
 
     def settled(self) -> Settled:
-        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
+        """Return the size and time by which a note is known to be as indexed without being read, by folder and name."""
         rows = self.indexed()
         with self.making_sense():
             if rows.settled is None:
                 sound = (row for row in rows.values() if row.state == "ok" and row.hash)
                 seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in sound)
-                # By the times at which it was changed and indexed.
+                # A file that was changed about when it was indexed may have changed once more since.
                 rows.settled = settled_of(note for note in seen if unmoved(*note[2:]))
             return rows.settled
 
@@ -575,8 +577,9 @@ class Store(Database):
         return [ChunkRow._make((*facts, bool(embedded), source)) for *facts, embedded, source in rows]
 
     def firsts(self) -> dict[str, tuple[int, int]]:
-        """Return the rowid of the first chunk of each note by path, 0 without any, in that order: it breaks ties; and
-        how many vectors its chunks and their windows have.
+        """Return by path the rowid of a note's first chunk, 0 without any, and its number of vectors, windows included.
+
+        The notes come in the order of those rowids, which breaks ties.
         """
         rows = self.query(
             "SELECT path, (SELECT coalesce(min(id), 0) FROM chunks WHERE file_id = f.id) AS first, "
@@ -629,7 +632,7 @@ class Store(Database):
         return {rowid: text for rowid, text, _ in rows}
 
     def annotations(self) -> dict[int, tuple[int, str, str]]:
-        """Importance, triggers and project of each chunk that has annotations, by rowid."""
+        """Return importance, triggers and project of each chunk that has annotations, by rowid."""
         rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
         return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
 
@@ -641,7 +644,7 @@ class Store(Database):
     # --- vectors ---------------------------------------------------------------------------------------------------
 
     def vec0_dims(self) -> int:
-        """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
+        """Return dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
         dims = self.meta("vec0_dims") or 0
         if not isinstance(dims, int) or dims < 0:
             raise self.damaged("vec0_dims is no number")
@@ -666,7 +669,10 @@ class Store(Database):
         return _BY_VEC0 if self.finds_nearest() else _BY_HASH
 
     def nearest(self, query: Vectors, count: int) -> RowIds | None:
-        """Find the `count` nearest chunks by vec0; None for equals at the edge, and for more than it finds at once."""
+        """Return the `count` nearest chunks by vec0, or None where it cannot tell them.
+
+        That is where the next one is as near as the last of them, and where there are more than it finds at once.
+        """
         rows = self.query(
             "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
             (query.astype(np.float32).tobytes(), min(count + 1, MAX_NEIGHBOURS)),

@@ -57,6 +57,7 @@ def waits(file: NoteFile, row: IndexedNote | None, settings: Settings) -> str:
         return ""
     least_bytes = settings.whole("sync.sessions.deltaBytes")
     least_lines = settings.whole("sync.sessions.deltaMessages")
+    # What was indexed before counts no more; of a file that shrank, or is new, all counts.
     start = row.size if row and file.size >= row.size else 0
     size = file.size - start
     if size >= max(1, least_bytes):
@@ -108,12 +109,12 @@ def difference(file: NoteFile, row: IndexedNote | None) -> str:
 
 
 def touched(file: NoteFile, row: IndexedNote) -> bool:
-    """Say whether anything about the file changed after it was read, its times set back perhaps."""
+    """Return whether the file, or only its times, changed after it was read: the system's time of change tells."""
     return file.ctime_ns > round(row.indexed_at * 1e9)
 
 
 def state_of(note: NoteFile, row: IndexedNote | None, settings: Settings | None = None) -> FileState | None:
-    """Say how a note differs from its row; None when only its times do. By `settings` a transcript may wait."""
+    """Return how a note differs from its row; None when at most its times do. By `settings` transcripts may wait."""
     differs = difference(note, row)
     if row is not None and differs == "unsure":
         try:
@@ -170,7 +171,7 @@ class Freshness(Struct, frozen=True):
         return (self.fresh, self.stale, self.left_out) != (other.fresh, other.stale, other.left_out)
 
     def as_dict(self) -> dict[str, Any]:
-        """As `status --json` prints it: the numbers, and a path with its reason for each note that is not fresh."""
+        """Return what `status --json` prints: numbers, and a path with its reason for each note that is not fresh."""
 
         def listed(*states: State) -> list[dict[str, str]]:
             return [{"path": note.path, "detail": note.detail} for note in self.of(*states)]
@@ -253,15 +254,15 @@ def sort_out(
 ) -> VanishedNotes:
     """Sort the `rows` whose notes `scan` lacks; `accepted` says that a person agreed to forget them.
 
-    A root that lies on another device (`st_dev`) than in `devices`, by stored path, or did before it was read, was
-    mounted or unmounted.
+    `devices` holds the device (`st_dev`) of each root by stored path. A root that is on another one now, or was when it
+    was scanned, was mounted or unmounted: notes that are missing there are retained.
     """
     vanished = VanishedNotes()
     gone = [rows[path] for path in missing(roots, scan, rows.keys())]
     if not gone:
         return vanished
     doubts = _unreachable(scan, roots, accepted)
-    # As they were when it was read, and as they are now: what was mounted only meanwhile tells nothing either.
+    # The devices at the scan and now: a disk that was mounted only meanwhile tells nothing of its notes either.
     looks = scan.devices, devices_of(roots)
     moved = {path for look in looks for path, device in look.items() if device != devices.get(path, device)}
     moved = set() if accepted else moved - doubts.keys()
@@ -290,9 +291,9 @@ def in_scope(roots: Roots, path: str) -> bool:
 
 
 def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Roots, absent: set[str]) -> None:
-    """Retain what was to be deleted, where that is more than half of what should be there, or a whole root.
+    """Move notes from `deleted` to `retained` where too many vanished at once, and note the `shrink` to agree to.
 
-    `absent` are the roots that are not there.
+    Too many are more than half of the notes that should be there, or the notes of a root in `absent`, which is gone.
     """
     lost = [row for row in vanished.deleted if in_scope(roots, row.path)]
     few = len(lost) < MANY
@@ -311,9 +312,10 @@ def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Root
 
 
 def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileState]:
-    """Map places whose notes can come back to why; a root inside the workspace that is missing was mostly deleted.
+    """Return the places whose notes can come back, each with why; what a person `accepted` to forget is left out.
 
-    A link in place of a folder whose notes were read is nobody's wish to forget them.
+    A missing root inside the workspace is none of them, because it was mostly deleted. A link in place of a folder
+    whose notes were read is nobody's wish to forget them.
     """
     folders = {FOLDER, *map(roots.stored, roots.extra)}
     doubts = {}
@@ -351,10 +353,9 @@ _SETTLED_SECONDS = 0.5
 class SyncRun(Struct, frozen=True):
     """What a sync needs: the index, the notes that `scan` lists, who makes vectors, why it runs, whom it tells.
 
-    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. Many
-    texts that lack a vector are left to the job of `batches`. `accept_shrink` says
-    that a person agreed to forget notes that vanished, `force` that the index is made anew. `manner` is how texts get
-    to the provider.
+    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. Many texts that
+    lack a vector are left to the job of `batches`. `accept_shrink` says that a person agreed to forget notes that
+    vanished, `force` that the index is made anew. `manner` is how texts get to the provider.
     """
 
     store: Store
@@ -479,6 +480,7 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
 def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     """Make an index beside the one that answers, and publish it; the report tells what goes into it."""
     with closing(index_write.begin_rebuild(run.store, recipe, run.stop)) as beside:
+        # What the pass over the old index counted goes into no new one.
         report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
         report.failed, report.rebuilt = (), True
         rebuild = _Pass(run, beside, recipe, report)
@@ -487,6 +489,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
         for _ in range(_PASSES):
             run.stop.check()
             rebuild.bring_up_to_date(scan)
+            # Once more where notes were saved while the pass ran.
             scan = roots.scan(run.roots)
             rows = beside.indexed()
             if not any(difference(note, rows.get(note.path)) for note in scan.notes):
@@ -593,7 +596,7 @@ class _Pass:
                 report.removed += len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        # A disk that went away during the scan would be taken for how things are from now on.
+        # Devices that changed during the scan, or whose notes are missing, must not be remembered as the right ones.
         if devices == scan.devices and devices != remembered and not self.vanished.retained:
             index_write.remember(store, DEVICES, json.dumps(devices, sort_keys=True))
 
@@ -661,7 +664,7 @@ class _Pass:
                 return
             read = partial(read, unclaimed=self._recipe.identity)
             for rows in self._pages(read, run.manner.texts):
-                # What looks like a secret is noted, although somebody else asks for the others.
+                # Called for what it notes: which texts look like secrets. The job asks for the others.
                 texts = {digest: text for _, digest, text in rows}
                 self.embedder.lacking(texts, self.embedder.cached(texts))
             left_to_job = run.batches.step(store, self._recipe.identity, run.manner)
@@ -671,7 +674,7 @@ class _Pass:
             self._make(self._pages(read, run.manner.texts), self._attach, store.lacking)
         # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
         if run.manner.windows and run.batches is None and store.lacking_windows():
-            # A quarter as many: each chunk has some.
+            # A quarter of the chunks, because each has several windows.
             pages = self._pages(store.without_windows, max(1, run.manner.texts // 4))
             self._make(pages, self._attach_windows, store.lacking_windows)
 
@@ -698,7 +701,7 @@ class _Pass:
             index_write.attach(self._store, embeddings)
 
     def _attach_windows(self, rows: Rows) -> None:
-        """Make the vectors of the windows of chunks that were sent as they are; no window says more than its chunk."""
+        """Make the vectors of the windows of chunks. No window says more than its chunk, which was sent already."""
         windows_of = {}
         for _, digest, text in rows:
             # The hash of a media file is not that of its label.

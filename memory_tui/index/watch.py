@@ -94,12 +94,12 @@ class Watcher:
 
     @property
     def active(self) -> bool:
-        """Whether it is switched on, whatever became of it."""
+        """Return whether it is switched on, whatever became of it."""
         return self._stop is not None
 
     @property
     def on(self) -> bool:
-        """Whether saved files are noticed by themselves."""
+        """Return whether saved files are noticed by themselves."""
         return self.active and not self.stalled
 
     def switch(self, on: bool) -> None:
@@ -165,7 +165,7 @@ class Watcher:
                 self._see(None)
                 self.armed.set()
             now = _View.of(self._roots)
-            # A folder made at once in the place of another can have its identity.
+            # A folder that is made in the place of a deleted one may get its identity: then only the deletion tells.
             replaced = now.folders != view.folders or any((_DELETED, path) in changes for path in view.folders)
             news = {path for change, path in changes if _can_matter(change, path, self._roots)}
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
@@ -199,7 +199,11 @@ class Watcher:
             yield set()
 
     def _note(self, *, began: bool) -> None:
-        """Note that something changed now; of a watcher that `began` that is a guess, which is no news yet."""
+        """Note that something changed now.
+
+        A watcher that only `began` guesses so, and emits nothing before the quiet time is over. In all other cases the
+        next `_announce` emits that there are changes.
+        """
         self._last = time.monotonic()
         if not self._changed:
             self._first = self._last
@@ -207,7 +211,7 @@ class Watcher:
         self._changed = True
 
     def _announce(self) -> None:
-        """Call who waits for changes once these were left alone, or last for long; else tell that there are some."""
+        """Call `changed` once notes were left alone, or changed for very long; else emit that there are changes."""
         now = time.monotonic()
         settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
         if self._changed and settled:
@@ -219,7 +223,7 @@ class Watcher:
 
 
 def _can_matter(change: int, path: str, roots: Roots) -> bool:
-    """Say whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
+    """Return whether a change can concern a note: a note itself, or what came or went and may be a folder of notes."""
     is_note = path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path) is not None)
     return is_note or (change != _MODIFIED and _NEVER_NOTES.isdisjoint(path.split(os.sep)))
 
@@ -296,6 +300,7 @@ class RootWatch:
             # Whoever asked before this thread began saw what was so then, which may be so no more.
             before = self._reported or tuple(replace(root, state="there", detail="") for root in states)
             self._reported = states
+            # A root that has another identity than before was replaced.
             identities = {root.path: identity for root, identity in self._probes if identity is not None}
             replaced = any(self._identities.get(path, key) != key for path, key in identities.items())
             self._identities |= identities
@@ -310,7 +315,7 @@ class RootWatch:
         self._judged = self.comparison
         _, indexed = self.comparison
         for path, absolute in root_places(self._roots).items():
-            # A file system that hangs never comes back.
+            # Told before the look, because a file system that hangs never comes back from it.
             self._pending = RootState(path, absolute), time.monotonic()
             result = probe(path, absolute, expected=path in indexed)
             # What is to be said of memory/ is said of the workspace where that cannot be read.

@@ -107,6 +107,7 @@ def by_question(card: Scorecard) -> dict[str, Measured]:
 
 def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
     """Return those of `floors` that their metrics miss (of noise and wrong: the ceilings that they exceed)."""
+    # How far each is better than its floor; of noise and wrong less is better.
     over = {name: floor - means[name] if name in COSTS else means[name] - floor for name, floor in floors.items()}
     return {name: floor for name, floor in floors.items() if over[name] < -_SAME}
 
@@ -134,6 +135,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     if not grades:
         return {**dict.fromkeys(NAMES, 0.0 if hits else 1.0), "noise": noise, "wrong": wrong}
     seen: set[tuple[str, int]] = set()
+    # The share of right lines that the first hits hold, by how many hits; 0 for no hit.
     recall_by_depth, first_right, gain = [0.0], 0, 0.0
     for place, hit in enumerate(hits, 1):
         held = {(path, line) for path, line in grades if path == hit.path and hit.start_line <= line <= hit.end_line}
@@ -176,6 +178,7 @@ def gain(before: Sequence[float], after: Sequence[float], seed: int = 1) -> Gain
     differences = np.array(after) - np.array(before)
     if not len(differences):
         return Gain(0.0, 0.0, 0.0)
+    # RESAMPLES times as many questions as there are, drawn with repeats.
     picks = np.random.default_rng(seed).integers(0, len(differences), (RESAMPLES, len(differences)))
     low, high = np.percentile(differences[picks].mean(axis=1), [2.5, 97.5])
     return Gain(float(differences.mean()), float(low), float(high))
@@ -191,7 +194,9 @@ ORIGIN = "tuned on labels"
 _LEFT_ALONE = {"profile", TEXT, "query.maxResults", "query.hybrid.enabled"}
 """A choice of the user's (profile, budget), or turned by another knob."""
 _ROUNDS = 4
+"""How often all knobs are turned one after the other."""
 _SHUFFLES = 5
+"""Other questions by whose labels a question is judged, to tell chance from gain."""
 _POINTS = 21
 """Values of a knob that are tried in each round."""
 
@@ -248,7 +253,10 @@ def tune(
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
-    """Return two halves; where a question belongs depends on its text, so that a new label moves few of the others."""
+    """Return two halves of `cases`, to train on and held out.
+
+    Where a question belongs depends on its text, so that a new label moves few of the others.
+    """
     ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
     return ordered[0::2], ordered[1::2]
 
@@ -302,7 +310,7 @@ class _Search:
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in {*_LEFT_ALONE, *settings.profile.ignores}]
 
     def run(self) -> Settings:
-        """Return the best settings on these questions, with as few knobs turned as it takes."""
+        """Return the best settings on these questions; knobs that earn nothing are turned back at the end."""
         best = self._base
         for _ in range(_ROUNDS):
             before = best
@@ -316,7 +324,7 @@ class _Search:
                 break
         for key in difference(self._base, best):
             if key != TEXT:
-                # A knob goes back where it was that does not earn its change.
+                # The old value, which is first of the two, is taken back unless the new one is better.
                 back = {name: self._base.values[name].value for name in turned({key: 0})}
                 best = self._best([best.update(back, ORIGIN), best])
         return best
@@ -324,7 +332,7 @@ class _Search:
     def _best(self, chosen: Sequence[Settings]) -> Settings:
         """Return the best of `chosen`; the first where none is better."""
         keys = [tuple(tuned(settings).values()) for settings in chosen]
-        # The last round turns again what nothing has changed.
+        # Settings that were tried before are not measured again.
         new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in self._values}
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
             self._values[key] = scores[METRIC]

@@ -33,7 +33,10 @@ WRONG, HELPS, ANSWERS = 0, 1, 2
 
 
 class Label(Struct, frozen=True):
-    """A judgement of one line: `grade` 0 wrong, 1 helps, 2 answers; by `answer`, a part of it, it is found again."""
+    """A judgement of one line: `grade` 0 wrong, 1 helps, 2 answers.
+
+    `answer` is a part of the line, by which it is found again after it moved; empty where it is not known.
+    """
 
     path: str
     line: int
@@ -154,6 +157,7 @@ def _query(fields: dict[str, Any]) -> Query:
     if not isinstance(text, str) or not text.strip():
         raise ValueError(text)
     rows = next((fields.pop(name) for name in ("relevant", "labels", "evidence") if name in fields), None)
+    # A file with one label a line has its members beside the question.
     alone = {name: fields.pop(name) for name in ("path", "line", "grade", "answer") if name in fields}
     if rows is None:
         rows = [alone] if "path" in alone else []
@@ -163,6 +167,7 @@ def _query(fields: dict[str, Any]) -> Query:
     ]
     if any(label.grade < WRONG or label.line < 1 for label in labels):
         raise ValueError(labels)
+    # What is left in `fields` now is kept as it is.
     name, unanswerable = str(fields.pop("id", "")), bool(fields.pop("unanswerable", False))
     return reduce(Query.mark, labels, Query(text.strip(), id=name, unanswerable=unanswerable, more=fields))
 
