@@ -127,7 +127,7 @@ class Engine:
             return self._of_scopes[path], standing
 
     def mirrored(self) -> Standing | MemoryTuiError | None:
-        """Return how the mirror stands of which the status tells, or why that is not known; None where there is none.
+        """Return how the mirror of `scopes.told` stands, or the error for which that is unknown; None without a mirror.
 
         Waits as `of_scope` does.
         """
@@ -137,14 +137,15 @@ class Engine:
             return error
 
     def of_note(self, path: str) -> tuple[Engine, Standing | None]:
-        """Return who has the note that people see as `path`, with what is odd about one of somebody else.
+        """Return who has the note that people see as `path`, and how its mirror stands; None for a note of one's own.
 
-        Waits and raises as `of_scope` does.
+        What is amiss with the copy of the note itself is among the words of the standing. Waits and raises as
+        `of_scope` does.
         """
         engine, standing = self.of_scope(self.scopes.holding(path))
         workspace = workspace_of(path)
         if standing and workspace not in standing.workspaces:
-            # Asked for by itself it says why.
+            # The scope was asked for it in vain: a scope of this workspace alone tells why, as that it may not be read.
             engine, standing = self.of_scope(workspace)
         row = engine.search.on_snapshot(lambda store: store.note(path)) if standing else None
         if standing and row and row.detail:
@@ -171,13 +172,14 @@ class Engine:
             yield self
             return
         changes = (*plan.options.changes, ("profile", name))
-        named = str(index) if plan.options.index else None
+        # Without a name, the index lies where every command with that profile looks for it.
+        option = str(index) if plan.options.index else None
         with (
-            Engine.open(replace(plan.options, index=named, changes=changes, once=False)) as other,
-            stop.around(other.index.stop),
+            Engine.open(replace(plan.options, index=option, changes=changes, once=False)) as by_profile,
+            stop.around(by_profile.index.stop),
         ):
-            other.index.catch_up()
-            yield other
+            by_profile.index.catch_up()
+            yield by_profile
 
     def __enter__(self) -> Self:
         return self
@@ -202,8 +204,10 @@ class Engine:
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
         if self.index.unrecorded:
+            # The recorder ends as soon as the writer closes, so this bounds the look that begins below.
             call_after(_LOOK_SECONDS, self.index.writer.closing.set)
             self.notes.record()
+        # Asked to end first and waited for last, so that everything ends at the same time.
         self.index.stop()
         self._events.close()
         self.scopes.stop()
@@ -211,6 +215,7 @@ class Engine:
             self._publisher.close()
         self.index.readers.close()
         self.backend.close()
+        # To look at the property would open them.
         if "memories" in self.__dict__:
             self.memories.close()
         for engine in self._of_scopes.values():
@@ -232,15 +237,16 @@ class Engine:
         `who` answers, where that is known already.
         """
         who = who or self.providers.who()
-        vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
-        return with_provider_notice((*self.search.notices_and_origins()[0], *vectors), who)
+        about_vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
+        notices, _ = self.search.notices_and_origins()
+        return with_provider_notice((*notices, *about_vectors), who)
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
         probe = self.providers.probe() if deep else None
 
         def read(store: Store) -> Status:
-            # First, because notices tell of it.
+            # First, because the notices of the index come from this comparison.
             freshness = self.index.freshness(store, None)
             now = status.status(self.plan, store, freshness, self.index, self.providers.chain)
             notices = (*self.notices(now.who), *now.notices)
@@ -252,6 +258,7 @@ class Engine:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
         if not os.path.lexists(places.state_database()):
             return None
+        # Partly: a root that cannot be read raises nothing, its notes are not covered then.
         return of_plan(self.plan).report(note.path for note in scan(self.plan.roots, partly=True).notes)
 
     # --- events ----------------------------------------------------------------------------------------------------
@@ -261,7 +268,7 @@ class Engine:
         if not self.index.writer.closing.is_set():
             self._events.emit(events.ProviderChanged(time.time(), self.plan.provider, False, error.message))
             if self.providers.chain.state().fallback is not None:
-                # The index has to be made again with the vectors of the other one.
+                # The index has to be made again with the vectors of the fallback.
                 self.index.request_sync("provider")
 
     def _recover(self) -> None:
@@ -348,10 +355,12 @@ class Scopes:
         return mirror.within(0, Stop())
 
     def holding(self, shown: str) -> str:
-        """Return the scope to ask for a note of somebody else, `owner/name:path`, which is the one asked last that has
-        its workspace; empty for a note of one's own. Raises MemoryTuiError.
+        """Return the scope to ask for the note `owner/name:path`; empty for a note of one's own. Raises MemoryTuiError.
+
+        Of the mirrors that hold the workspace it is the newest; without any, the workspace is its own scope.
         """
         name = workspace_of(shown)
+        # A folder of this workspace may be called like that, too.
         if not name or not self.configured or (self._plan.roots.workspace / shown).exists():
             return ""
         return next((record.scope for record in self._records() if name in record.workspaces), name)
@@ -365,7 +374,11 @@ class Scopes:
         return access(self._plan)
 
     def _mirror(self, access: Access, text: str) -> Mirror:
-        """Return the mirror of a scope, cut as the own index is; two threads get the same. Raises MemoryTuiError."""
+        """Return the mirror of the scope that a person wrote as `text`; two threads get the same.
+
+        Its notes have to be cut and embedded as those of this workspace, so that both can be searched alike. Raises
+        MemoryTuiError.
+        """
         from memory_tui.shared.mirror import Mirror
 
         plan = self._plan
@@ -374,8 +387,8 @@ class Scopes:
         if recipe is None:
             message = "Nothing is indexed here yet, so nobody knows how notes are cut."
             raise IndexUnavailable(message, f"{plan.index_command}.")
-        most = configuration.own(plan.config).whole("shared.mirror.maxChunks")
-        mirror = Mirror(access, Scope.of(text, access.name), recipe, most)
+        most_chunks = configuration.own(plan.config).whole("shared.mirror.maxChunks")
+        mirror = Mirror(access, Scope.of(text, access.name), recipe, most_chunks)
         with self._lock:
             return self._mirrors.setdefault(mirror.path, mirror)
 

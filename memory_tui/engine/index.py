@@ -100,6 +100,7 @@ class Index:
         self._request: Future[None] | None = None
         """The sync that waits to begin; where it is done all the same, the index could not be opened for it."""
         self._retry_later = False
+        # When a sync last ended, and was last asked for, as `time.monotonic` tells it.
         self._synced = self._requested = 0.0
         self._swept = time.monotonic()
         self._comparing = threading.Lock()
@@ -164,8 +165,8 @@ class Index:
                 self.sync(reason="search")
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
             with self._lock:
-                # Whatever becomes of the index from the first read on is a change; a later read is no reason to count
-                # it as seen: what an earlier one read would stay as it was.
+                # The mark of the first read stays: what another process writes from then on has to be told as a change,
+                # for what was shown after the first read is old, even where a later read was of the new state.
                 self._mark = self._mark or mark_of(store)
             yield store
 
@@ -183,7 +184,8 @@ class Index:
         if reason == "search" or self.opener.resident:
             return report
         while self.batches.due is not None and self.batches.wait():
-            last = self.writer.run(lambda store: self._sync(store, "batch", False, False))
+            last = self.writer.run(lambda store: self._sync(store, "batch", force=False, accept_shrink=False))
+            # Vectors add up; how it ended is as the last round ended.
             report.embedded += last.embedded
             report.claimed, report.error = last.claimed, last.error
             report.cancelled, report.generation = last.cancelled, last.generation
@@ -222,17 +224,19 @@ class Index:
             if self.fresh_for_query or self._lacks(changes=self._plan.settings.on("sync.onSearch")):
                 self.sync(reason="search")
         except errors.IndexUnavailable as error:
+            # A file of no bytes was made, and nothing was ever written into it.
             has_answer = isinstance(error, errors.IndexBusy) or (path.exists() and path.stat().st_size)
             if isinstance(error, errors.IndexRefused) or not has_answer:
                 raise
             self.opener.notices.append(self._not_used(error))
 
     def _lacks(self, *, changes: bool) -> bool:
-        """Return whether reading tells that there is no index yet, or that a sync would find `changes`.
+        """Return whether there is no index yet or, with `changes`, whether a sync would have something to do.
 
-        Opened to read, as to write may cost seconds.
+        The index is opened to read alone, because opening it to write may cost seconds.
         """
         try:
+            # An index that was not closed, or a rebuild that was cut off, the writer settles.
             if changes and not self.opener.whole():
                 return True
             if changes:
@@ -257,7 +261,7 @@ class Index:
             self._compare_only(store)
             return
         try:
-            self._sync(store, reason, False, False)
+            self._sync(store, reason, force=False, accept_shrink=False)
         except errors.IndexBusy:
             self._retry_later = True
             raise
@@ -273,9 +277,10 @@ class Index:
         if somebody_waits:
             self.unrecorded = True
         elif reason not in _TICKED or not self.watcher.on:
-            # First, so that whoever hears of the sync finds what it is about.
+            # Before the sync, so that whoever hears of it finds the changes in the record.
             large = any(left.rule == "too big" for left in disk.left_out)
-            # What is counted is as the index has it; of what is too large to be listed no times are known.
+            # The index, and the lists and the count of `disk`, tell whether a note changed since the last look; but no
+            # times of notes that are too large to be listed, so with such notes (None) every note is looked at.
             self.record(None, None if large else hash((mark_of(store), *disk[:3])))
         self.batches.idle = plan.options.once or somebody_waits
         run = SyncRun(store, plan.roots, plan.settings, disk, reason=reason, stop=self._stop, listener=self._emit)
@@ -317,7 +322,10 @@ class Index:
             return disk, self.freshness(store, disk)
 
     def _is_copied(self, store: Store) -> bool:
-        """Tell whether the index is of no folder, also one that has just taken the place of a damaged mirror."""
+        """Tell whether the index is a copy of a shared one, which has no folder to be compared or synced with.
+
+        The plan says so too: an empty index that took the place of a damaged mirror does not say it yet.
+        """
         return self._plan.mirror or not store.has_folder
 
     # --- comparing -------------------------------------------------------------------------------------------------
@@ -333,6 +341,7 @@ class Index:
             return
         self._follow_sessions()
         stale = self._compare_if_cheap(store)
+        # A comparison that is not cheap is left to the writer, too, and not asked for with every search.
         due = time.monotonic() - self._compared_at > _ASKED_SECONDS and not self.watcher.on
         try:
             yield self.unsearchable
@@ -344,6 +353,7 @@ class Index:
     def missing(self) -> errors.IndexUnavailable:
         """Return why there is no index: what kept the last sync from opening it, else that the first is to come."""
         request = self._request
+        # Of one that is done already, so this waits for nothing.
         error = request.exception() if request is not None and request.done() else None
         if isinstance(error, errors.IndexUnavailable) and not isinstance(error, errors.IndexBusy):
             return errors.IndexUnavailable(error.message, error.next_step)
@@ -376,6 +386,7 @@ class Index:
         rows = store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = differences(has, self._wish(has.identity)) if has else ()
+        # What the index has settled is counted and not listed, which spares most of a scan.
         seen = disk or scan(roots, None if rebuild else store.settled(), partly=True)
         if rebuild and seen.quiet:
             # A rebuild needs the list of all notes, also of those that are as they were.
@@ -389,7 +400,10 @@ class Index:
         return now
 
     def _wish(self, has: Identity) -> Recipe:
-        """Return what the next sync makes the index with, in the space that it `has` where only asking could tell."""
+        """Return the recipe of the next sync; nobody is asked for it.
+
+        `has` is the space of the vectors in the index: it stays where only an answer of the provider tells the space.
+        """
         roots, settings = self._plan.roots, self._plan.settings
         if self._chain.name == NONE:
             return recipe_of(roots, settings, None)
@@ -397,6 +411,7 @@ class Index:
         if maker is None:
             # What is there should stay, also what another process replaced, until the first choice has answered.
             return recipe_of(roots, settings, has)
+        # Without dims the index has words alone, and nothing that could complete what the provider knows by itself.
         space = maker.expected(has) if has.dims else maker.make(approved=False).known
         return recipe_of(roots, settings, space or has, maker.max_input_bytes)
 
@@ -447,7 +462,8 @@ class Index:
     def report_unreadable(self, error: errors.IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """Report once that a reader could not use the index.
 
-        A resident engine also has its writer move the damaged file `met` (device, inode) aside and index anew.
+        A resident engine also has its writer move the damaged file `met` (device, inode; None: no file was opened)
+        aside and index anew.
         """
         report = self._not_used(error)
         if report not in self.opener.notices:
@@ -483,7 +499,7 @@ class Index:
             if self._provider.due():
                 self.request_sync("provider")
             if self.batches.due is not None and time.monotonic() >= self.batches.due:
-                # Once: a paused process, or one that does not keep the index, looks at no job.
+                # Asked for once: in a process that is paused or does not keep the index no sync would set it anew.
                 self.batches.due = None
                 self.request_sync("batch")
             try:
@@ -500,8 +516,9 @@ class Index:
                 return
 
     def _changed_elsewhere(self) -> bool:
-        """Return whether the index is not what it was known to be; once a change. Raises IndexUnavailable."""
+        """Return whether another process changed the index, once for each change. Raises IndexUnavailable."""
         now = time.monotonic()
+        # A process that writes changes it with every batch, which is not worth an event each time.
         if now < self._look_at and locks.living(self.opener.path) is not None:
             return False
         try:
@@ -533,7 +550,7 @@ class Index:
         if failed or not (self.opener.opened or self.opener.path.exists()):
             return ""
         if self.opener.lost:
-            # Also where another process has made an empty one already, which only the keeper fills.
+            # Also where another process has made an empty index in its place, which only the keeper fills.
             return "lost"
         if self.keeper.refused:
             return "takeover" if self.keeper.keeps() else ""
@@ -573,17 +590,19 @@ class SyncProvider:
         self._next_try: float | None = None
 
     def run(self, run: SyncRun) -> SyncReport:
-        """Do the sync with who makes the vectors, again with who takes over when that one fails. What was never
-        indexed is so by words first, when the provider has to be asked for more.
+        """Do the sync with the provider in use, and again with the one that takes over when it fails.
+
+        Where only an answer of the provider tells its space, a new index gets words alone first, to be searched soon.
         """
         store, chain = run.store, self._chain
         if store.recipe() is None and (maker := chain.provider()) and maker.make(approved=False).known is None:
             sync(replace(run, batches=None))
         while True:
+            # A person had the provider asked again, so also for the texts that it rejected.
             if self._restored != chain.restored:
                 self._restored = chain.restored
                 embedding.clear_rejected(store)
-            # None without any, on purpose or because of the chain's error.
+            # None where a person chose none, or where none can be used: then the chain has an error.
             provider = chain.proven(store.identity())
             batches = run.batches if provider and provider.batches() else None
             outage = "" if provider else str(chain.state().error or "")
@@ -605,6 +624,7 @@ class SyncProvider:
         if chain_state.error or chain_state.fallback or not self._plan.settings.on("cache.enabled"):
             return False
         if identity is None:
+            # Words alone were indexed, and no chunk waits for a vector.
             return True
         windows = registry.is_model(identity.provider) and self._windows
         return not store.lacking() and not (windows and store.lacking_windows())
@@ -612,6 +632,7 @@ class SyncProvider:
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """Return how texts get to `provider`."""
         if not isinstance(provider, ChainMember):
+            # There is nobody that texts could get to.
             return replace(HERE, siblings=self._siblings)
         usual = SLOW if provider.slow else HERE
         is_server = bool(provider.host)
@@ -626,8 +647,9 @@ class SyncProvider:
         )
 
     def due(self) -> bool:
-        """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process
-        before that.
+        """Tell once whether a provider that failed may be asked again.
+
+        That is at its time, or before it when the time was changed by another process that it answered.
         """
         if self._next_try is None:
             return False

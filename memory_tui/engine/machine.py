@@ -80,8 +80,8 @@ def memories(*here: Path) -> list[Memory]:
         # Of two names of one folder the first counts.
         if real not in by_path and folder.is_dir():
             by_path[real] = _memory(host, folder, project, projects, until)
-    every = by_path.values()
-    return [memory for memory in every if memory.notes or memory.findings or memory.host != "Claude Code"]
+    # Claude Code makes a folder for each project, which stays empty for most.
+    return [memory for memory in by_path.values() if memory.notes or memory.findings or memory.host != "Claude Code"]
 
 
 def remember(folder: Path) -> None:
@@ -104,8 +104,9 @@ def _of_openclaw() -> Iterator[tuple[str, Path, str]]:
 
 
 def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path, str]]:
-    """Yield the memories of Claude Code, and that of Codex."""
+    """Yield host, folder and project of each memory of Claude Code, and of that of Codex."""
     for memory, folders in projects.items():
+        # Where no folder is left, the first names the project that is gone.
         there = [folder for folder in folders if folder.is_dir()] or folders
         yield "Claude Code", memory, str(there[0]) if there else ""
     yield "Codex", codex.memory(), ""
@@ -122,12 +123,14 @@ def _projects() -> dict[Path, list[Path]]:
             memory = claude_code.auto_memory(began) if began.is_dir() else memory
             seen[memory].append(began)
         elif memory.is_dir():
+            # No transcript tells its folder: the key alone lists the memory.
             seen[memory] += []
     return dict(seen)
 
 
 def _began_in(folder: Path) -> Path | None:
     """Return the folder in which the newest session of a project began, None where no transcript tells it."""
+    # Three, because a session that was broken off at once may not tell it.
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: -path.stat().st_mtime)[:3]:
         with suppress(OSError), durable.open_regular(path) as file:
             for _, line in zip(range(_HEAD_LINES), file, strict=False):
@@ -141,12 +144,16 @@ def _began_in(folder: Path) -> Path | None:
 
 
 def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[Path]], until: float) -> Memory:
-    """Return what is in one memory; what cannot be read, or is cut by its host, is a finding."""
+    """Return what is in one memory; what cannot be read, or is cut by its host, is a finding.
+
+    `project` is empty where it is of none. `until`, by `time.monotonic`, its inbox may be examined.
+    """
     findings: list[str] = []
     files, decisions = [], None
     try:
         chosen = plan.choose(Options(workspace=str(folder), read_only=True))
         files = [note for note in roots.scan(chosen.roots).notes if note.source == roots.MEMORY]
+        # The first of the hosts is OpenClaw.
         limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
         with suppress(OSError):
             size = budget.measure(durable.read_regular(folder / "MEMORY.md"), limit)
@@ -158,8 +165,8 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         findings.append(f"{error.message} {error.next_step}".rstrip())
     moved_to = None
     if project and not Path(project).is_dir():
-        where, moved_to = _moved_to(folder, Path(project), projects)
-        findings.append(f"The project {project} is gone. {where}")
+        sentence, moved_to = _moved_to(folder, Path(project), projects)
+        findings.append(f"The project {project} is gone. {sentence}")
     elif project:
         _keep_root(folder, Path(project))
     changed = max((note.mtime_ns for note in files), default=0) / 1e9
@@ -168,7 +175,7 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
 
 
 def _decisions(chosen: Plan, until: float) -> int | None:
-    """Return how many decisions wait in the inbox of a memory with an index, which is not opened; None after `until`.
+    """Return how many decisions wait in the inbox of a memory; None without an index, or where `until` is reached.
 
     Raises MemoryTuiError.
     """
@@ -190,7 +197,10 @@ def _keep_root(folder: Path, project: Path) -> None:
 
 
 def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[str, Path | None]:
-    """Say where a project is now that was renamed or moved; return where its memory can be brought."""
+    """Return a sentence about where a project that was renamed or moved is now, and where its memory can be brought.
+
+    None where that is unknown, or where a memory lies already.
+    """
     known = _KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}
     first_commit = known.get("root")
     beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]

@@ -103,7 +103,7 @@ class Notes:
                 raise NoteMissing(f"There is no note {path}.", "Look for its path in an answer of its scope.")
             if not row.chunks and row.detail:
                 raise Unreadable(f"{path} has no text here: {row.detail}.", f"Ask {row.workspace} for it.")
-            return Document(path, store.last_text(row), row.hash, row.size, row.mtime_ns, 0, False)
+            return Document(path, store.last_text(row), row.hash, row.size, row.mtime_ns, replaced=0, nul=False)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Return some lines of a note: at most 120, and the characters configured. Raises as `read` does."""
@@ -143,6 +143,7 @@ class Notes:
         if plan.profile.chunking != profile_named(NEWEST_OPENCLAW).chunking:
             step = f"Use --profile {NEWEST_OPENCLAW}."
             raise SettingError("Only OpenClaw 2026.9 injects entries by their triggers.", step)
+        # As OpenClaw asks for them: so many hits, whatever their scores.
         changes = {"query.maxResults": prompt.SEARCHED, "query.minScore": 0.0}
         settings = plan.settings.update(changes, "trigger recall")
         trace = search.rank(search.gather(message, by_words=True), settings)
@@ -160,21 +161,26 @@ class Notes:
         for path, chunk in chunks:
             place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
             score = scores.get(chunk.chunk_id, 0.0)
+            # Notes that no ledger covers are injected.
             ledger = trust[path]
             trusted = ledger is None or ledger.state != "untrusted"
             entries.append(CuratedEntry(*place, annotations[chunk.rowid], score, trusted))
         return prompt.triggered(message, entries, plan.projects)
 
     def with_known(self, session: SessionTurns) -> SessionTurns:
-        """Return `session` with what the memory knows for its newest turns without a question: where it is found alone.
+        """Return `session` whose newest turns tell what the memory knew, where the agent did not ask it.
 
-        By words, so that nothing of a conversation goes to a provider. Raises IndexUnavailable, Cancelled.
+        A turn tells the citation of the best passage alone. It is searched by words, so that nothing of a conversation
+        goes to a provider. Raises IndexUnavailable, Cancelled.
         """
         older, newest = session.turns[:-_MOST_UNASKED], session.turns[-_MOST_UNASKED:]
         return replace(session, turns=(*older, *map(self._with_known, newest)))
 
     def _with_known(self, turn: AgentTurn) -> AgentTurn:
-        """Return `turn` with what the memory knows for it; as it is where there was a question, or nothing is known."""
+        """Return `turn` with the citation of what the memory knows for it.
+
+        Unchanged where the agent asked the memory, where a person said too much for a question, or nothing is found.
+        """
         if turn.recalls or not turn.said.strip() or len(turn.said) > _LONGEST_SAID:
             return turn
         try:
@@ -183,6 +189,7 @@ class Notes:
             return turn
         if trace.level is None or trace.level.level != "found" or not trace.recalled:
             return turn
+        # The best one.
         hit = trace.recalled[0]
         return replace(turn, knew=prompt.citation(hit.chunk.path, hit.chunk.start_line, hit.last_line))
 
@@ -201,6 +208,7 @@ class Notes:
             return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
         try:
             if self.curator.journal.numbers().began is not None:
+                # Changes that were made here stay, so that they can be taken back.
                 self.curator.journal.clear(others=True)
         except EditRefused as error:
             self._notice(f"{error.message} {error.next_step}")
@@ -228,7 +236,7 @@ class Notes:
             self.curator.journal.view()
 
     def past(self, path: str = "", most: int = 500) -> Past:
-        """Return what is known of the note `path`, or of all without one. Raises EditRefused."""
+        """Return the newest `most` changes of the note `path`, or of all notes without one. Raises EditRefused."""
         journal, note = self.curator.journal, path or None
         known = (entry for entry in history.history(journal, note, most=most) if entry.state in ("done", "draft"))
         more = len(journal.edits(note, most=most)) == most
@@ -239,6 +247,7 @@ class Notes:
         """Return when and by whom each line of a note came that is in the record. Raises EditRefused."""
         data = self.curator.read(path)
         with self.curator.journal.kept():
+            # One for each line, None for a line that is older than the record.
             edits = history.blame(self.curator.journal, path, data) if data else []
         words = {edit: f"{minute(edit.at)} by {history.who(edit)}" for edit in edits if edit}
         return {number: f"line {number}: {words[edit]}" for number, edit in enumerate(edits, 1) if edit}
@@ -258,6 +267,7 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
     rows = []
     for path in sorted({*on_disk, *freshness.stale}):
         row, differs = indexed.get(path), freshness.stale.get(path)
+        # A note that only the index has is shown as it was.
         file = on_disk.get(path) or row
         dated = row.dated if row else date_of(path)
         remarks = filter(None, (row and row.detail, without_vector.get(path)))
@@ -332,10 +342,10 @@ class Inbox:
         every: bool = False,
         kinds: Collection[str] = (),
     ) -> Findings:
-        """Return what should be looked at, by its cause; seconds on a large memory. With `every` what was decided, too.
+        """Return what should be looked at, grouped by cause; takes seconds on a large memory.
 
-        A check that is off runs where `kinds` names it.
-        `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
+        What a person decided already is left out, unless `every` is wanted. A check that is off runs where `kinds`
+        names it. `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
         plan = self._notes.plan
         log = recall_log.read(recall_log.recall_log_path(plan.roots.workspace))

@@ -84,14 +84,16 @@ class Backend:
         return QmdAnswer(self.client.options.mode, empty=QmdRemark("out-of-scope", sentence))
 
     def ask(self, query: str, most: int | None = None, source: str = "", stop: Stop | None = None) -> QmdAnswer | None:
-        """Return QMD's answer; None where the built-in index answers: in QMD's place, or a question that QMD cannot
-        have, about transcripts for instance. Raises Cancelled.
+        """Return QMD's answer; None where the built-in index has to answer. Raises Cancelled.
+
+        That is where QMD was not chosen, has failed, or cannot answer such a question, as one about transcripts.
         """
         if not self.is_qmd or source == "sessions" or not query.strip() or len(query) > _MOST_QUERY:
             return None
         before = self.fallback()
         if before is not None and time.time() < before.retry_at:
             return None
+        # Ends with the caller's `stop`, and when the engine is closed.
         both = Stop(self._stop, *filter(None, [stop]))
         try:
             self._bring_up_to_date(both)
@@ -110,6 +112,7 @@ class Backend:
         Raises QmdFailure, Cancelled.
         """
         client = self.client
+        # An interval of 0 leaves updates to a person.
         never = client.options.values["update.interval"] in ("0", 0)
         young = time.time() - client.updated < client.options.seconds("update.debounceMs")
         if young or never or not client.place.owned or locks.living(client.lock) is not None:
@@ -132,7 +135,7 @@ class Backend:
         try:
             failed = msgspec.convert(self.client.place.remembered("fallback"), BackendFallback)
         except msgspec.ValidationError:
-            # Nobody failed, as far as anybody knows.
+            # Nothing is remembered, so QMD has not failed.
             return None
         return failed if failed.of == self._of else None
 
@@ -173,7 +176,8 @@ class Backend:
             if behind := ready.coverage.behind:
                 sentence = f"{QMD}, behind ({plural(behind, 'file')} changed)"
         except QmdFailure as failure:
-            failed = failed or BackendFallback(failure.message, failure.next_step, time.time(), 0.0, 0.0)
+            # Met by this look alone and remembered by nobody: no time is set for another try.
+            failed = failed or BackendFallback(failure.message, failure.next_step, time.time(), retry_at=0.0, pause=0.0)
         if failed is None:
             return replace(status, backend=QMD, backend_state=sentence, custom={QMD: custom})
         when = f", again at {dt.datetime.fromtimestamp(failed.retry_at):%H:%M}" if failed.retry_at else ""

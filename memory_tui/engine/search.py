@@ -37,18 +37,18 @@ from memory_tui.sentences import Notice, notice, without_effect
 
 Outcome = TypeVar("Outcome")
 Ask = Callable[[Identity | None], retrieve.Question]
-"""Makes of a query what is asked of an index with vectors in that space."""
+"""Makes of a query the question for an index whose vectors are in that space; None: it has no vectors."""
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
 
 
 def with_provider_notice(notices: tuple[Notice, ...], who: ServingProvider) -> tuple[Notice, ...]:
-    """Return `notices` with that of `who`, which is not repeated where the question met the same failure."""
+    """Return `notices` and why `who` is not who was asked for, unless the question met and told the same failure."""
     if who.fine:
         return notices
     added = notice("answered_otherwise", who=who)
-    is_there = any(each.code == added.code and each.message.startswith(added.message) for each in notices)
+    is_there = any(told.code == added.code and told.message.startswith(added.message) for told in notices)
     return notices if is_there else (*notices, added)
 
 
@@ -68,7 +68,7 @@ class Search:
 
     def __init__(self, plan: Plan, chain: Chain, index: Index) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        # What a plan works out anew for whoever looks, and every question needs.
+        # Kept, because a plan works them out anew at each look, and every question needs them.
         self._zone, self._projects = plan.config.time_zone, plan.projects
         self._reads_time = plan.settings.on("questionTime.enabled")
         self._spells = plan.settings.on("spelling.enabled")
@@ -92,6 +92,7 @@ class Search:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """Yield a read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
+        # The file that was read, so that only this one counts as damaged and not what took its place meanwhile.
         met = self.index.opener.file
         try:
             with self.index.reader() as store:
@@ -120,14 +121,16 @@ class Search:
 
     @contextmanager
     def state(self, store: Store, *, once: bool = False) -> Iterator[Corpus]:
-        """Yield one state of the index for everything that is read inside, with its chunks in memory; for who ranks
-        `once` without the vectors where the store finds the nearest.
+        """Yield one state of the index, with its chunks in memory; everything that is read inside is of that state.
+
+        With `once` the caller ranks one question: vectors are not loaded where the store itself finds the nearest.
         """
         with ExitStack() as stack:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
                 latest = self._latest
+                # A corpus without vectors serves another single question, and nobody who ranks more.
                 if latest is not None and (once or latest.is_whole):
                     corpus = latest.refresh(store)
                 else:
@@ -145,7 +148,7 @@ class Search:
     def ranked(
         self, query: str, settings: Settings, cancel: Stop | None = None, source: str = "", *, by_words: bool = False
     ) -> tuple[Trace, Evidence]:
-        """Return the ranking of `query` under `settings` and what it is made of, for who asks under no others.
+        """Return the ranking of `query` and its evidence, which has only what these `settings` rank.
 
         Raises like `gather`.
         """
@@ -226,7 +229,8 @@ class Search:
             if store.absent:
                 return
             with cancel.around(store.interrupt), self.state(store) as corpus:
-                # Where no note holds the word, every word of the index would be read to correct it.
+                # As it is written: to correct a word that no note holds, every word of the index would be read. By
+                # words where a model would have to be loaded or a server asked for a vector.
                 by_words = self._plan.provider != "builtin"
                 question = self._question("memory", corpus.identity, by_words=by_words, as_written=True)
                 rank(retrieve.gather(store, corpus, question, self._plan.clock()), self._plan.settings)
@@ -236,6 +240,7 @@ class Search:
     ) -> retrieve.Question:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         provider = self._chain.provider(identity) if identity and not by_words else None
+        # Empty where the query may be sent whatever it holds.
         host = provider.host if provider and provider.host and not provider.takes_secrets else ""
         withheld = self._withheld(query, host) if host and self._plan.settings.on("remote.withholdSecrets") else None
         question = retrieve.embed(query, identity, None if withheld else provider)
@@ -267,6 +272,7 @@ class Search:
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
                     return why_not.of_line(evidence, settings, self._plan.roots, store, path, line)
+            # Asked as before: evidence without cosines was gathered by words.
             by_words = evidence.cosine is None
             evidence = self.gather(evidence.query, None, evidence.source, by_words=by_words, now=evidence.now)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
@@ -291,19 +297,20 @@ class Search:
         return self.on_snapshot(lambda store: tuple(store.problems()))
 
     def remeasured(self) -> tuple[str, float] | None:
-        """Return the path of a chunk from the middle, and how like its stored vector its new one is, as a cosine.
+        """Embed one chunk again; return its path, and the cosine of its stored and its new vector, 1 for the same.
 
-        None without vectors. Raises IndexUnavailable, ProviderError.
+        None where no vectors are stored, or they are not of the provider in use. Raises IndexUnavailable,
+        ProviderError.
         """
         with self.reader() as store, self.state(store) as corpus:
             provider = self._chain.provider(corpus.identity) if corpus.identity is not None else None
             if not len(corpus) or provider is None or corpus.identity != provider.identity:
                 return None
-            # One from the middle.
+            # From the middle; any chunk would do.
             ref = corpus.refs[len(corpus) // 2]
             text = store.texts([ref.rowid])[ref.rowid]
             stored = vectors_of(store, corpus, corpus.rows_of([ref.rowid]))
         if not stored.any():
-            # It may have been withheld, so it must not be sent now.
+            # All zeros: nothing is stored. The text may have been withheld, so it must not be sent now.
             return None
         return ref.path, exact_cosines(stored, provider.embed([text], "document")[0]).item()

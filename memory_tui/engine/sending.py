@@ -88,14 +88,16 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
     facts, jobs = registry.row(member.name), member.settings.jobs
     notes, unreadable = _cut(plan, seen, space, member.max_input_bytes)
     texts = {chunk.hash: chunk.text for note in notes for chunk in note.chunks}
+    # A chunk that repeats an earlier one of its note gets no vector of its own.
     chunks = [(note.path, chunk) for note in notes for chunk in note.chunks if not chunk.occurrence]
     withholding = not member.takes_secrets and plan.settings.on("remote.withholdSecrets")
     known = secret_finder.known_of(texts.values(), cleared(plan.workspace))
-    # Why a text may be held back, by its hash; empty where nothing speaks against it.
-    kinds = {} if member.takes_secrets else {name: embedding.held_back(text, known) for name, text in texts.items()}
+    # The kinds of secrets that a text may hold, by its hash; empty where it looks like none.
+    kinds = {} if member.takes_secrets else {key: embedding.held_back(text, known) for key, text in texts.items()}
     doubtful = [(path, chunk) for path, chunk in chunks if kinds.get(chunk.hash)]
     flagged = [Flagged(path, chunk.start_line, chunk.end_line, kinds[chunk.hash]) for path, chunk in doubtful]
-    withheld = {name for name, reasons in kinds.items() if reasons} if withholding else set()
+    withheld = {digest for digest, reasons in kinds.items() if reasons} if withholding else set()
+    # Of a provider without batch jobs the price is 0.
     by_batches = jobs.enabled and bool(facts.batch_price)
     if member.is_model and compares_windows(plan.settings) and not by_batches and len(chunks) <= MOST_WITH_WINDOWS:
         texts |= _windows_of(text for digest, text in texts.items() if digest not in withheld)
@@ -137,7 +139,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
 
 
 def _windows_of(texts: Iterable[str]) -> dict[str, str]:
-    """Return the windows of chunks by hash."""
+    """Return the windows of the chunks with these `texts`, by hash: a run embeds them, too."""
     pieces = (sealed(1, 1, window) for text in texts for window in windows(text))
     return {piece.hash: piece.text for piece in pieces}
 
@@ -323,6 +325,7 @@ def choice(kind: str, address: str, variable: str, model: str) -> ProviderChoice
     """Return the provider that these describe. Raises SettingError."""
     row = registry.row(kind)
     if not row.shape:
+        # It runs on this machine, inside memory-tui: it has no address and no key.
         return ProviderChoice(row)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         step = "Name the environment variable, not the key, as in OPENAI_API_KEY."
@@ -346,6 +349,7 @@ def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:
     """
     row = chosen.row
     same = config.provider == row.name and (config.value("remote.baseUrl") or row.base_url) == chosen.address
+    # What the file has for one server and no other may get; a new key takes the place of that in the file.
     private = {"remote.headers"} if chosen.variable else {"remote.headers", "remote.apiKey"}
     kept = " and ".join(sorted(private & set(config.entries)))
     if row.shape and kept and not same:
@@ -353,6 +357,7 @@ def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:
         step = "Take it out of the file, or name the variable of the new key."
         raise ConfigError(f"{message} would get that.", step)
     values = (("model", chosen.model, row.model), ("remote.baseUrl", chosen.address, row.base_url))
+    # What is as usual is written where the file has something else, which would win.
     keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
     if chosen.variable and (chosen.variable not in row.variables or "remote.apiKey" in config.entries):
         keys["remote.apiKey"] = f"${{{chosen.variable}}}"
@@ -360,15 +365,20 @@ def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:
 
 
 def _trial(plan: Plan, chosen: ProviderChoice, keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return what came back for one sentence. Raises ProviderError, SettingError."""
+    """Ask the provider for one vector, by a chain of its own; return what came back.
+
+    `keys` are what would be written for it: with an API key among them its variable has to be set. Raises
+    ProviderError, SettingError.
+    """
     name = chosen.row.name
     usual = plans.settings(plan, Approvals(plan.workspace))
     key = usual.env(chosen.variable) if "remote.apiKey" in keys else ""
     if "remote.apiKey" in keys and not key:
         raise SettingError(f"The variable {chosen.variable} is not set here.", "Set it, then run this again.")
     api_keys = (Secret(key),) if key else usual.api_keys
-    trying = replace(usual, requested=name, model=chosen.model, base_url=chosen.address, api_keys=api_keys, fallback="")
-    chain = Chain(trying, lambda _error: None)
+    names = {"requested": name, "model": chosen.model, "base_url": chosen.address}
+    # A failure is in the answer below, so nobody has to be told of it.
+    chain = Chain(replace(usual, **names, api_keys=api_keys, fallback=""), lambda _error: None)
     try:
         trial = chain.try_out(name)
     finally:

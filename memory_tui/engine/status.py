@@ -136,6 +136,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
     counts, identity, vec0 = store.counts(), store.identity(), database.vec0()
     profile = plan.settings.values["profile"]
     rejected = tuple(store.rejected())
+    # The sources of the plan first; the index may have others from before.
     sources = dict.fromkeys((*plan.roots.sources, *counts.by_source))
     caches = plan.settings.on("cache.enabled")
     most_kept = plan.config.whole("cache.maxEntries")
