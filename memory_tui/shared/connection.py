@@ -157,7 +157,7 @@ def failure(access: Access, code: str, detail: str = "") -> SharedUnavailable:
 
 
 def explained(error: psycopg.Error, access: Access) -> SharedUnavailable:
-    """Return what `error` means."""
+    """Return `error` as the first fault that its SQLSTATE or, without one, its words fit; else as unreachable."""
     state = error.sqlstate or ""
     detail = " ".join((error.diag.message_primary or str(error)).split())
     for fault in FAULTS:
@@ -242,6 +242,7 @@ def _safe(parameters: dict[str, str]) -> dict[str, str]:
 
     Raises SharedUnavailable for one that asks for less.
     """
+    # Each may be a list, and libpq takes the address where both are set.
     names = [parameters.get(key) or os.environ.get(f"PG{key.upper()}", "") for key in ("host", "hostaddr")]
     if all(_here(host) for name in names for host in name.split(",")):
         return parameters
@@ -256,6 +257,7 @@ def _safe(parameters: dict[str, str]) -> dict[str, str]:
 def _here(host: str) -> bool:
     """Tell whether `host` is a socket, or an address of this machine alone."""
     try:
+        # A path is a socket, and so is a name after `@`, which Linux keeps outside the file system.
         return host in ("", "localhost") or host[0] in "/@" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
@@ -274,7 +276,7 @@ class _VectorDumper(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: Vector) -> bytes:
-        """Return what pgvector receives."""
+        """Return what pgvector receives: the dims as 16 bits, 16 unused bits, the numbers in the network's order."""
         numbers = np.frombuffer(obj.data, "<f4")
         return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
 
@@ -283,7 +285,7 @@ class _VectorLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> bytes:
-        """Return the vector as float32 bytes."""
+        """Return the vector as float32 bytes of this machine; the first 4 bytes are the dims, and unused."""
         return np.frombuffer(data, ">f4", offset=4).astype("<f4").tobytes()
 
 
@@ -388,21 +390,22 @@ def schema_statements(connection: Connection, access: Access, admitted: tuple[st
             (MEMBERS, list(admitted)),
         ).fetchone()
         assert row is not None
-        vector, has_role, owner, user, about, strangers = row
-        if strangers:
-            raise failure(access, "name", f"there is no login or role {strangers}.")
+        vector, has_role, owner, user, about, unknown_logins = row
+        if unknown_logins:
+            raise failure(access, "name", f"there is no login or role {unknown_logins}.")
         if owner not in (None, user):
             raise failure(access, "no_right", f"the schema memory_tui belongs to {owner}.")
         version = connection.execute("select version from memory_tui.about").fetchone() if about else None
     if version and version[0] > VERSION:
         raise failure(access, "new_schema")
-    has = version[0] if version else VERSION
+    # A schema that is made now needs no migration.
+    old_version = version[0] if version else VERSION
     text = files("memory_tui.shared").joinpath("schema.sql").read_text("utf-8")
     text = text.replace("{vector}", vector or "public").replace("{version}", str(VERSION))
     return [
         *(() if vector else ("create extension vector schema public;",)),
         *(() if has_role else (f"create role {MEMBERS} nologin;",)),
-        *(MIGRATIONS[step] for step in range(has + 1, VERSION + 1) if step in MIGRATIONS),
+        *(MIGRATIONS[step] for step in range(old_version + 1, VERSION + 1) if step in MIGRATIONS),
         text,
         *(
             sql.SQL("grant {} to {};").format(sql.Identifier(MEMBERS), sql.Identifier(login)).as_string(connection)

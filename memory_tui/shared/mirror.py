@@ -104,6 +104,7 @@ class _Chunk(NamedTuple):
 class _Vector(NamedTuple):
     seq: int
     place: int
+    """0 for the vector of a whole passage, from 1 on for those of its windows."""
     hash: str
     vec: bytes
 
@@ -142,7 +143,10 @@ def complete(place: Path) -> dict[Path, Record]:
 
 
 class Mirror:
-    """The mirror of `scope`, with what is cut and embedded by `recipe`; `most` chunks, the index is at `path`."""
+    """The mirror of `scope`, an index at `path` of at most `most` chunks.
+
+    It takes the notes of workspaces that cut and embed them by the same `recipe`.
+    """
 
     def __init__(self, access: Access, scope: Scope, recipe: Recipe, most: int) -> None:
         self._access, self._scope, self._most = access, scope, most
@@ -154,12 +158,14 @@ class Mirror:
         self._thread = threading.Thread()
         self._failure: MemoryTuiError | None = None
         self._told = 0.0
+        """When all that is new was fetched last, as `time.monotonic` tells it."""
         self.stop = Stop()
         """Ends the fetching that goes on behind; what is whole of it stays."""
 
     def within(self, seconds: float, patience: Stop) -> Standing:
-        """Fetch what is new, for no longer than that or than `patience`, and go on behind; say how the mirror stands.
+        """Wait at most `seconds`, or until `patience` ends, while what is new is fetched; return how the mirror stands.
 
+        A fetch that is not done by then goes on behind.
         Raises SharedUnavailable, MirrorFilling while there is nothing to answer from, SettingError, Cancelled.
         """
         until = time.monotonic() + seconds
@@ -173,6 +179,7 @@ class Mirror:
         record = Record.read(self._beside)
         busy = self._thread.is_alive()
         failure = None if busy else self._failure
+        # A record without workspaces is of a mirror that has nothing to answer from.
         if failure is not None and (not record.workspaces or isinstance(failure, SettingError)):
             raise failure
         if busy and not record.workspaces:
@@ -214,20 +221,26 @@ class Mirror:
         for path, other in complete(self.path.parent).items():
             stale = path != self.path and dropped.intersection(other.workspaces)
             if stale or other.as_of < time.time() - _FORGOTTEN_SECONDS:
-                for part in path.parent.glob(f"{path.stem}.*"):
-                    # One that cannot be deleted is tried again with the next search.
+                # The database, its log, and the record.
+                for file in path.parent.glob(f"{path.stem}.*"):
+                    # A file that cannot be deleted is tried again with the next search.
                     with suppress(OSError):
-                        durable.remove_file(part)
+                        durable.remove_file(file)
 
     def _fetched(self, connection: Connection) -> Record:
-        """Bring every workspace of the scope up to date, and drop those that may not be read any more."""
+        """Bring every workspace of the scope up to date, and drop those that may not be read any more.
+
+        Return the record of it, which the caller writes once the transaction is over.
+        """
         scope = self._scope
         meant = self._access.tenant, scope.every, list(scope.names), list(scope.groups)
         with connection.cursor(row_factory=class_row(_Workspace)) as cursor:
             rows = cursor.execute(_WORKSPACES, meant).fetchall()
         lag = connection.execute(_LAG).fetchone()
+        # Vectors that another recipe made cannot be compared with ours.
         fitting = [row for row in rows if _fits(row.recipe, self._recipe)]
         names = [row.name for row in fitting]
+        # Whatever lies there was a mirror, so what is no index is damage, and made anew.
         with closing(Store.open(self.path, expected=lambda: True)) as store:
             if store.recipe() is None:
                 with store.writing():
@@ -259,7 +272,7 @@ class Mirror:
         )
 
     def _label(self, name: str) -> str:
-        """Return what the mirror calls a workspace: one's own has no name before its paths."""
+        """Return what stands before the paths of a workspace in the mirror: its name, and nothing for one's own."""
         return "" if name == self._access.name else name
 
     def _require_room(self, connection: Connection, numbers: list[int]) -> None:
@@ -270,7 +283,7 @@ class Mirror:
             raise SettingError(f"{self._scope} holds {row[0]:,} passages, and a mirror at most {self._most:,}.", step)
 
     def _bring_up_to_date(self, store: Store, connection: Connection, row: _Workspace) -> bool:
-        """Write what is new of a workspace, all or nothing of it; False for what no publisher of ours wrote."""
+        """Write what is new of a workspace; False, with nothing written, where memory-tui cannot have published it."""
         try:
             self._write(store, connection, row)
         except (ValueError, TypeError, LookupError, msgspec.MsgspecError):
@@ -318,9 +331,10 @@ def _fits(text: str, recipe: Recipe) -> bool:
 
 
 def _put(store: Store, connection: Connection, key: tuple[str, int], files: Sequence[_File], label: str) -> None:
-    """Write `files` in their order, which breaks ties; of those whose chunks the mirror has, what else is new.
+    """Write `files` in their order, which decides between equal scores.
 
-    `key` is the tenant and the number of their workspace, `label` what the mirror calls it.
+    Of a file whose chunks the mirror has already, only its facts and the vectors that came since are written. `key` is
+    the tenant and the number of the workspace, `label` what stands before its paths in the mirror.
     """
     has = store.copies_of(label)
     with connection.cursor(binary=True, row_factory=class_row(_Chunk)) as cursor:
@@ -331,6 +345,7 @@ def _put(store: Store, connection: Connection, key: tuple[str, int], files: Sequ
         vectors = cursor.execute(_VECTORS, (*key, [row.seq for row in rows])).fetchall()
     recipe = store.recipe()
     assert recipe is not None
+    # Also raises ValueError for vectors of another length, so that none of them is stored.
     units, _ = unit_rows([row.vec for row in vectors], recipe.identity.dims)
     by_hash = {row.hash: unit for row, unit in zip(vectors, units, strict=True) if row.hash}
     ids = index_write.add_embeddings(store, recipe.identity, by_hash)
@@ -344,11 +359,13 @@ def _put(store: Store, connection: Connection, key: tuple[str, int], files: Sequ
         for file in same
     ]
     index_write.touch_files(store, touched)
+    # A provider that failed at the first sync may have made the vectors since.
     lacking = [chunk for file in same for chunk in store.chunks_of(file.path, label) if not chunk.embedded]
     index_write.attach(store, {row.rowid: ids[row.hash] for row in lacking if not row.occurrence and row.hash in ids})
     hash_of = {row.seq: row.hash for row in rows}
+    # All but the vectors of whole passages, at place 0.
     windows = groupby((row for row in vectors if row.place), key=attrgetter("seq"))
-    # One without a hash stands for a text that has no windows of its own.
+    # A window without a hash is the whole text, which is too short for windows of its own.
     hashes = {hash_of[seq]: [row.hash or hash_of[seq] for row in group] for seq, group in windows}
     index_write.attach_windows(store, {text: [ids[digest] for digest in group] for text, group in hashes.items()})
 
@@ -369,12 +386,15 @@ def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
 
 
 def await_news(access: Access, seconds: float, stop: Stop) -> None:
-    """Wait for a publisher to say "look", for `stop`, or so long: a pool tells nothing. Raises SharedUnavailable."""
+    """Wait until a publisher tells that something is new, until `stop`, or for `seconds`. Raises SharedUnavailable.
+
+    Through a pool of connections no such notice arrives, so that the caller looks after `seconds` anyway.
+    """
     until = time.monotonic() + seconds
     with joined(access) as connection:
         connection.execute("listen memory_tui")
         while not stop.is_set() and time.monotonic() < until:
             if next(connection.notifies(timeout=_YOUNG_SECONDS, stop_after=1), None) is not None:
                 break
-    # What was fetched so lately is not asked for again.
+    # Until then a mirror counts what it has as fetched just now, and would not look.
     stop.wait(_YOUNG_SECONDS)

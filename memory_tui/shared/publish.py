@@ -63,7 +63,7 @@ class Consent(Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """Return what stands for it."""
+        """Return a short hash, which is another one as soon as a person agrees to more or less."""
         return sha256_hex(repr((sorted(self.kinds), sorted(self.cleared))))[:16]
 
 
@@ -93,6 +93,7 @@ class Passages:
 
     def hides(self, text: str) -> bool:
         """Tell whether `text` looks like it holds a secret, and so stays here."""
+        # First without the ids of the notes: to gather those every chunk is read.
         return bool(finder.kinds(text, Known(cleared=self._cleared)) and finder.kinds(text, self._known))
 
     def rows_of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
@@ -119,11 +120,12 @@ def _vectors(seq: int, passage: Passage) -> Iterator[VectorColumns]:
     if passage.vector is None:
         return
     yield seq, 0, passage.hash, Vector(passage.vector)
+    # The vectors of the windows follow each other in one blob.
     size = len(passage.vector)
     window_vectors = [passage.windows[start : start + size] for start in range(0, len(passage.windows), size)]
     hashes = [sealed(1, 1, window).hash for window in windows(passage.text)] if window_vectors else []
     if len(hashes) != len(window_vectors):
-        # A text without windows of its own has one with its own vector, which is of no other text.
+        # A text too short for windows has one all the same, with the vector of the passage: no hash is sent with it.
         hashes = [""] * len(window_vectors)
     for place, (digest, vector) in enumerate(zip(hashes, window_vectors, strict=True), 1):
         yield seq, place, digest, Vector(vector)
@@ -191,7 +193,11 @@ class _Run:
         self._passages = Passages(store, allowed.cleared, self._base)
 
     def _take(self, recipe: Recipe) -> tuple[Any, ...]:
-        """Ask to be the one who publishes this workspace; returns the row of the database about it."""
+        """Ask to be the one who publishes this workspace. Raises SharedUnavailable where another one does.
+
+        Return what the database has of it: its number, the epoch, the incarnation, the generation, the state that was
+        published completely, and where the numbers of its passages begin.
+        """
         memory = self._memory.read()
         publisher = memory.get("publisher")
         if publisher is None:
@@ -214,8 +220,10 @@ class _Run:
         report = self.report
         local = self._local()
         if self._done == self._state:
+            # This state of the index was published under this consent.
             return report
         there = _there(self._connection, self._access, self._ws, "mark")
+        # A note of which passages are withheld has a mark of its own, and need not be sent again either.
         new = [path for path, mark in local.items() if there.get(path) not in (mark, self._with_withheld(mark))]
         changes = [partial(self._put, path, local[path]) for path in new]
         changes += [partial(self._drop, path) for path in there.keys() - local.keys()]
@@ -224,6 +232,7 @@ class _Run:
             with self._connection.pipeline(), self._connection.transaction():
                 for change in changes[first : first + _AHEAD]:
                     change()
+                    # Ends the transaction of this note, and begins that of the next one.
                     self._connection.execute("commit and chain")
         changed = bool(report.files or report.removed)
         (report.generation,) = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed).fetchone() or (0,)
@@ -243,6 +252,7 @@ class _Run:
             notes = self._store.indexed()
         local = {}
         for path, first in firsts.items():
+            # The row's id is another one after a rebuild, which changes nothing of the note.
             _id, _path, *facts = notes[path]
             if (kind := kind_of(notes[path])) in self._allowed.kinds:
                 local[path] = sha256_hex(repr((tuple(facts), first, self._base)))[:16]
@@ -268,6 +278,7 @@ class _Run:
                 return
             withheld, chunks, vectors = self._passages.rows_of(note)
         secrets_kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
+        # Columns that are called the same there.
         same = ("path", "source", "hash", "size", "state", "indexed_at", "dated")
         row = {
             **{name: getattr(note, name) for name in same},
@@ -298,13 +309,13 @@ _PUT = (
 
 
 def _lists(rows: Sequence[tuple[object, ...]], width: int) -> Iterator[list[object]]:
-    """Yield the columns of `rows`, which have `width` of them."""
+    """Yield each column of `rows` as a list; of no rows `width` empty ones."""
     columns = zip(*rows, strict=True) if rows else [()] * width
     return map(list, columns)
 
 
 def _bytes(text: str) -> bytes:
-    """Return text that may hold what PostgreSQL's cannot."""
+    """Return `text` as bytes, because PostgreSQL's text takes no NUL and no half of a surrogate pair."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -460,6 +471,7 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
             if not all(holds(row.text.decode("utf-8", "surrogatepass"), row.hash) for row in rows):
                 problems.append(f"{path}: a text is not what was hashed")
             _, chunks, vectors = passages.rows_of(note)
+            # As `_ROWS` returns them: the columns of a passage, then the list of its vectors by place.
             ours = [(seq, *rest, [vector.data for of, _, _, vector in vectors if of == seq]) for seq, *rest in chunks]
             if rows != ours or there[path] != note.hash:
                 problems.append(f"{path}: it is not published as it is indexed")

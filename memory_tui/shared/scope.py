@@ -117,7 +117,11 @@ class Standing(Struct, frozen=True):
 
 
 def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answered: bool) -> Standing:
-    """Return what is to be said; `answered`: whether the shared index has just told everything, but for a `failure`."""
+    """Return what is to be said of the mirror of `scope`, of which `record` is kept.
+
+    `answered` tells whether the shared index has just told everything that is new; `failure` is why it has not, None
+    where it has, or is still being asked.
+    """
     state, words = _state(record, answered=answered)
     if failure:
         words.append(failure.message.rstrip("."))
