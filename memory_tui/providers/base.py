@@ -120,9 +120,9 @@ class NoDirection(Malformed):
 
 
 def members(answer: object, name: str, member: str = "") -> list[object]:
-    """Return the list called `name` in an answer, of each row its `member`, by the rows' `index` where they have one.
+    """Return the list called `name` in an answer, or with `member` that member of each row.
 
-    Raises Malformed.
+    Rows that tell their `index` are put into that order first. Raises Malformed.
     """
     rows = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(rows, list):
@@ -140,7 +140,10 @@ def members(answer: object, name: str, member: str = "") -> list[object]:
 
 
 def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
-    """Make float32 (count, dims) of unit vectors from rows of numbers. Raises Malformed, NoDirection."""
+    """Return float32 (count, dims) of unit vectors of the numbers in `rows`; `dims` is None where that is unknown yet.
+
+    Raises Malformed, NoDirection.
+    """
     # Late, because the rows of providers import this module, and numpy is not needed to read them.
     import numpy as np
 
@@ -162,7 +165,7 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     if not has_direction.all():
         message = "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity"
         raise NoDirection(message, every=not has_direction.any())
-    # Else the squares of very large or very small numbers have no float.
+    # Scaled to at most 1 first, because the squares of very large or very small numbers have no float.
     values /= largest
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)
 
@@ -286,8 +289,9 @@ _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORE
 
 
 def diagnose(status: int, headers: Mapping[str, str], body: str) -> tuple[Cause, str, float | None]:
-    """Return what an answer with that `status` means, its own words in one line, and the seconds that it asks to be
-    left alone. `headers` are looked up in lower case.
+    """Return what an answer with that `status` means, its own words in one line, and the seconds of its Retry-After.
+
+    The seconds are None where it tells none. `headers` are looked up in lower case.
     """
     fields = _error_fields(body)
     wait = _retry_after(headers, body)
@@ -296,6 +300,7 @@ def diagnose(status: int, headers: Mapping[str, str], body: str) -> tuple[Cause,
         words = words[: _LONGEST - 1] + "…"
     text = f"{fields.get('code', '')} {words} {body[:2000]}".lower()
     if status == 429:
+        # An account whose quota is spent is told no time to wait for; Gemini names a quota of a day "...PerDay...".
         spent = wait is None and not _QUOTA_CODES.isdisjoint((fields.get("code"), fields.get("type")))
         return Cause.QUOTA if spent or "perday" in text else Cause.RATE_LIMIT, words, wait
     if status in _WORDS_COUNT:
@@ -328,7 +333,7 @@ def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     text = headers.get("retry-after", "").strip()
     delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
     wait: float | None = None
-    # 5 ms for a header that is rare.
+    # Late, because it takes 5 ms to load, and the header is rare.
     from email.utils import parsedate_to_datetime
 
     try:

@@ -80,11 +80,12 @@ class BatchService:
         return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
-        """Send a file of (id, text) in two parts, of which the first says what it is; return its name there."""
+        """Send a file of (id, text) as two parts, of which the first says what the second is; return its name there."""
         require_approval(self._wire.row.name, self._http.host, self.settings)
         lines = (json.dumps(self._line(text_id, well_formed(text)), ensure_ascii=False) for text_id, text in texts)
         content = "\n".join(lines).encode()
         digest = hashlib.sha256(content).hexdigest()
+        # Of the content, so that the line between the parts cannot stand in it by accident.
         name, boundary = f"memory-tui-{digest[:32]}", f"memory-tui-{digest}"
         if self._gemini:
             path = f"{self._wire.base_url.replace('/v1beta', '/upload/v1beta')}/files?uploadType=multipart"
@@ -113,7 +114,7 @@ class BatchService:
         return self._name(_text(self._http.post("/batches", body, _CALL_SECONDS), "id"))
 
     def find(self, file_id: str) -> str:
-        """Return the job that was made of the file, empty when there is none."""
+        """Return the job that was made of the file, empty when there is none: after an answer of `create` got lost."""
         answer = self._http.ask("GET", f"/batches?{'pageSize' if self._gemini else 'limit'}=100", _CALL_SECONDS)
         jobs = pick(answer, "operations" if self._gemini else "data")
         for job in jobs if isinstance(jobs, list) else ():
@@ -160,8 +161,10 @@ class BatchService:
         return vectors, {text_id: why for text_id, why in errors.items() if text_id not in vectors}
 
     def _take(self, raw: bytes, dims: int, vectors: dict[str, Vectors], errors: dict[str, str]) -> None:
-        """Put what a line of results says of its text into `vectors` or `errors`; of two about one text the first good
-        one counts. A line that is no JSON, or about no text, counts for nothing.
+        """Put what a line of results says of its text into `vectors` or `errors`.
+
+        Of several lines about one text the first with a good vector counts. A line that is no JSON, or names no text,
+        is ignored.
         """
         try:
             line = json.loads(raw.decode("utf-8", "replace"))

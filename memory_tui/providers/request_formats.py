@@ -56,8 +56,10 @@ def _endpoint(row: ProviderRow, settings: ProviderSettings) -> str:
 
 
 def _keys(row: ProviderRow, settings: ProviderSettings) -> tuple[str, ...]:
-    """Return the configured keys, else those in the environment, else the spare ones; a configured one may name a
-    variable. Raises ProviderFailure for what cannot be a key, and for none unless that is enough.
+    """Return the configured keys, else those in the environment, else the spare ones.
+
+    A configured key may be the name of a variable that holds it. Raises ProviderFailure for what cannot be a key, and
+    where there is none, unless the provider is asked without a key or a header has it.
     """
     configured = [key.value for key in settings.api_keys]
     keys = [(settings.env(key) or "") if key in row.variables else key for key in configured]
@@ -86,7 +88,7 @@ def _bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
 def _listed(headers: Headers) -> list[list[str]]:
     """Return `headers` as sorted pairs for a fingerprint, without those that hold a key."""
     pairs = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
-    # As JavaScript compares texts: small letters come before their capitals.
+    # As JavaScript's `localeCompare` has it: by letters, and of the same letter the small one before its capital.
     return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
 
 
@@ -137,7 +139,7 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
             body[row.size_name] = size
         of_kind = settings.query_input_type if kind == "query" else settings.document_input_type
         input_type = of_kind or settings.input_type or (kind if row.typed else "")
-        # A service that knows no length knows no kinds of text either.
+        # A service that cannot be asked for a length does not know the field either, and may refuse it.
         if row.size_name and input_type:
             body["input_type"] = input_type
         return "/embeddings", body
@@ -173,6 +175,7 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
     sized = {"outputDimensionality": size} if size else {}
 
     def content(text: str, kind: Kind) -> dict[str, object]:
+        # The fields of each request beside its parts: none where the text tells the task, or the model takes none.
         task = {"taskType": _TASKS[kind]}
         parts: list[object] = [{"text": str(text)}]
         if isinstance(text, MediaText):
@@ -191,6 +194,7 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
         return f"/models/{model}:batchEmbedContents", {"requests": requests}
 
     def rows(answer: object) -> list[object]:
+        # One text is answered without a list.
         if isinstance(answer, dict) and "embedding" in answer:
             answer = {"embeddings": [answer["embedding"]]}
         return members(answer, "embeddings", "values")
@@ -228,7 +232,7 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
         inputs = [frame.replace("{}", text, 1) for text in texts] if kind == "query" else list(texts)
-        # Refused as too long, a text is embedded in parts; by itself the server would cut it without a word.
+        # With `truncate` the server would cut a long text without a word; a text that it refuses is embedded in parts.
         return "/api/embed", {"model": model, "input": inputs, "truncate": False}
 
     def rows(answer: object) -> list[object]:

@@ -43,18 +43,21 @@ class RetryClock(Struct, frozen=True):
 
 
 def wait_within(failure: ProviderFailure, kind: Kind, attempt: int, clock: RetryClock) -> float | None:
-    """Return the seconds until a request is sent again within its call, of which attempt number `attempt` failed; None
-    where it is not sent again.
+    """Return the seconds until a request is sent again within its call; None where it is not sent again.
+
+    `attempt` is the number of the attempt that failed, from 1 on.
     """
     wait = failure.retry_after or 0
     if failure.state not in RETRIED or wait > LONGEST_OBEYED[kind]:
         return None
+    # Doubled with each attempt, with up to a fifth more so that many clients do not come back at the same moment.
     return max(min(_FIRST_WAIT * 2.0 ** (attempt - 1) * (1 + 0.2 * clock.jitter()), _LONGEST_WAIT), wait)
 
 
 def pause_after(failure: ProviderFailure, earlier: int) -> float:
-    """Return how many seconds a provider is left alone that needs time or a network; `earlier` failures in a row were
-    before this one.
+    """Return how many seconds a provider is left alone after `failure`, which `earlier` failures in a row went before.
+
+    A failure that passes by itself doubles the pause each time; one that a person has to mend has always the same.
     """
     doubled = min(_FIRST_PAUSE * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_PAUSE)
     return max(doubled if failure.state in PASSING else _LASTING_PAUSE, failure.retry_after or 0)

@@ -52,6 +52,7 @@ class LlamaModel:
             vector = np.asarray(self._llama.embed(part, normalize=False, truncate=True), np.float32)
             # A model that does not pool gives a vector for each token.
             vector = vector.mean(0) if vector.ndim == 2 else vector
+            # A unit vector for each part, weighed by its tokens.
             total += vector * (count / (float(np.linalg.norm(vector)) or 1.0))
         return total
 
@@ -61,6 +62,7 @@ class LlamaModel:
         if count <= self._limit or len(text) < 2:
             yield text, min(count, self._limit)
         else:
+            # Behind the last space of the second quarter; `rfind` returns -1 where that has none, which is 0 then.
             cut = text.rfind(" ", len(text) // 4, len(text) // 2) + 1 or len(text) // 2
             yield from self._parts(text[:cut])
             yield from self._parts(text[cut:])
@@ -75,8 +77,8 @@ class SmallModel:
 
     def embed(self, text: str, kind: str) -> Floats:
         """Return the vector of `text` behind the prefix that the model was trained with, by `kind` ("query" or not)."""
-        # The engine (0.3.0) writes past its memory at U+FDFA, the one character that it makes 18 of; NFKC has none. It
-        # reads up to the first zero.
+        # The engine (0.3.0) writes past its memory at U+FDFA, the one character that it makes 18 of; NFKC makes them
+        # before. And the engine reads no further than the first NUL.
         plain = unicodedata.normalize("NFKC", text).replace("\0", " ")
         return np.asarray(self._engine.encode(plain, kind == "query"), np.float32)
 
@@ -88,7 +90,7 @@ def short(error: Exception) -> str:
 
 def main() -> None:
     """Answer until standard input ends."""
-    # What native code prints must not get among the answers.
+    # Native code prints to descriptor 1: it is made standard error, and the answers go to a copy of standard output.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
