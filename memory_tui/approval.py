@@ -40,7 +40,10 @@ def decisions(folder: Path, old: Old = dict, tell: Tell = warn) -> ScopedRecords
 
 
 def cleared(workspace: Path) -> frozenset[tuple[str, str]]:
-    """Return what a person took for no secret and no command: labels with prefixes, and digests of values and lines."""
+    """Return what a person took for no secret and no command: labels with prefixes, and digests of values and lines.
+
+    Empty where that cannot be read: then everything counts as found.
+    """
     try:
         values = decisions(journal_folder(workspace)).read().values()
     except StateUnavailable:
@@ -59,7 +62,7 @@ class Approvals:
     def find(self, provider: str, host: str) -> Approval | None:
         """Return the approval of `provider` at `host`; None when there is none, or it cannot be read."""
         approval = _read(self._file(provider, host))
-        # The name of a file is a hash, which somebody may have given to the approval of another host.
+        # The hash names the file alone: somebody may have copied the approval of another host to that name.
         asked = self._workspace, provider, host
         fits = approval is not None and (approval.workspace, approval.provider, approval.host) == asked
         return approval if fits else None

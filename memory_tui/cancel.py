@@ -24,7 +24,7 @@ class Stop:
         self._calls: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Wish it. What is `around` a call now is called before this returns."""
+        """Wish that the job ends. Before this returns, every `interrupt` that is `around` something now was called."""
         with self._lock:
             self._event.set()
             for call in tuple(self._calls):
@@ -44,9 +44,10 @@ class Stop:
             raise Cancelled
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the wish, at most `seconds`; whether it came."""
+        """Wait for the wish, at most `seconds` (None: for ever); return whether it came."""
         if not self._others:
             return self._event.wait(seconds)
+        # Set by whichever stop comes first, this one or another.
         woken = threading.Event()
         with suppress(Cancelled), self.around(woken.set):
             woken.wait(seconds)
@@ -54,7 +55,10 @@ class Stop:
 
     @contextmanager
     def around(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """While inside, the wish calls `interrupt`, on the thread that has it. Raises Cancelled when it came before."""
+        """Let the wish call `interrupt` while inside, on the thread that wishes.
+
+        Raises Cancelled where the wish came before.
+        """
         with ExitStack() as stack:
             for other in self._others:
                 stack.enter_context(other.around(interrupt))
@@ -96,7 +100,7 @@ def exit_status(number: int) -> int:
 def report_signal(number: int, more: str = "") -> None:
     """Write one line about the end by signal `number` to stderr; `more` says what becomes of the work."""
     what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
-    # Somebody may still read it, or nobody.
+    # Standard error may be closed, when nobody reads it any more.
     with suppress(OSError, ValueError):
         sys.stderr.write(f"memory-tui: stopped by {what}.{more and ' '}{more}\n")
         sys.stderr.flush()
@@ -111,7 +115,7 @@ def call_after(seconds: float, do: Callable[[], None]) -> None:
 
 @contextmanager
 def signals_heard(handler: Handler, *, foreground: bool = True) -> Iterator[None]:
-    """Have `handler` called for each signal that ends the program, in the main thread; others keep what they have.
+    """Have `handler` called for each signal that ends the program; on another thread than the main one nothing changes.
 
     A SIGHUP that was switched off from outside, as `nohup` does, stays so; of a program that may run in the
     background of a script (not `foreground`) every signal does, as shells switch off ctrl+c for these.

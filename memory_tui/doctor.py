@@ -87,6 +87,7 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
     for check in checks:
         threading.Thread(target=_run_check, args=(engine, check, done), name="doctor", daemon=True).start()
     running = {check.key: check for check in checks}
+    # One deadline for all of them, as they run at the same time.
     end = time.monotonic() + deadline
     while running and (seconds := end - time.monotonic()) > 0:
         try:
@@ -158,6 +159,7 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
     reason = f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
         try:
+            # Without changes it yields an empty set every 50 ms, so the file is written after the watch has begun.
             for changes in watchfiles.watch(folder, rust_timeout=50, yield_on_timeout=True, debounce=50):
                 took = time.monotonic() - began
                 if changes:
@@ -260,9 +262,11 @@ def _curated(engine: Engine) -> CheckOutcome:
     files = [folder / name for name in ("MEMORY.md", "memory.md") if (folder / name).exists()]
     if len(files) == 2 and not files[0].samefile(files[1]):
         return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
+    # The whole folder is read as notes.
     if str(folder) in engine.plan.roots.extra:
         return ok("Every note of this folder is memory.")
     if not files:
+        # The newest change of the file; without text after it, that removed the file.
         engine.notes.record()
         removed = engine.notes.curator.journal.edits("MEMORY.md", most=1)
         if removed and removed[0].after is None:
@@ -350,7 +354,7 @@ def _slot(engine: Engine) -> CheckOutcome:
 
 
 def _plugin_folder(engine: Engine) -> Path | None:
-    """Return the folder of our plug-in among those that the file names."""
+    """Return the folder of our plug-in among those that OpenClaw's configuration names; None where none holds it."""
     listed = openclaw.plugin_value(engine.plan, "load", "paths")
     for item in listed if isinstance(listed, list) else ():
         with suppress(OSError, MsgspecError):

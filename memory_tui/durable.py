@@ -143,7 +143,7 @@ def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
         except OSError as error:
             if error.errno not in (*_NO_SUCH_CALL, errno.EPERM, errno.EMLINK, errno.EXDEV):
                 raise
-            # A file system without second names: whoever makes the file at this very moment loses it.
+            # The file system has no second names. A file that somebody makes between the look and the rename is lost.
             if os.path.lexists(path):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
             calls.replace(part, path)
@@ -199,7 +199,7 @@ def sync_folder(folder: Path | int) -> None:
 def _beside(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
     """Yield a flushed file of `data` beside `path`, which is gone at the end unless it was renamed.
 
-    Its lock tells others that it is being written; one that a killed process left is removed first.
+    It is locked while it is written. One without a lock was left by a killed process, and is removed first.
     """
     part = path.with_name(f".{path.name[:200]}{_END}")
     until = time.monotonic() + _WAIT_SECONDS
@@ -214,7 +214,7 @@ def _beside(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
         calls.fsync(descriptor)
         yield part
     finally:
-        # While it is locked nobody else has a file of this name.
+        # Not after a rename, when another process may have a file of this name.
         if _is_at(descriptor, part):
             with suppress(OSError):
                 calls.unlink(part)
@@ -228,6 +228,7 @@ def _new(part: Path, mode: int) -> int | None:
     except FileExistsError:
         _sweep(part)
         return None
+    # Before the lock was had, another process may have taken the file for one that was left, and removed it.
     if _hold(descriptor) and _is_at(descriptor, part):
         return descriptor
     os.close(descriptor)
@@ -235,7 +236,7 @@ def _new(part: Path, mode: int) -> int | None:
 
 
 def _sweep(part: Path) -> None:
-    """Remove the file beside another one that a killed process left: nobody has it locked."""
+    """Remove the file `part` where no process has it locked: a killed one left it."""
     with suppress(OSError):
         descriptor = os.open(part, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN)
         try:
@@ -307,6 +308,7 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
             if flush:
                 calls.fsync(descriptor)
         except OSError:
+            # Nothing of the line is to stay.
             calls.truncate(descriptor, size)
             raise
         if flush and is_new:
@@ -363,8 +365,9 @@ def open_beside(path: Path, flags: int) -> int:
 
     Raises OSError, FileExistsError with the reason for a link or a pipe.
     """
+    # Raised where a look, the opening (which follows no link) or the open file tells it.
     wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
-    # To open a device can already do something.
+    # Looked at first, because to open a device can already do something; what is not there counts as a file.
     if not stat.S_ISREG(_kind(path) or stat.S_IFREG):
         raise wrong
     try:

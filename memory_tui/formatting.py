@@ -55,8 +55,10 @@ def safe(text: str, *, keep_newlines: bool = False) -> str:
 def one_line(text: str, width: int | None = None) -> str:
     """Return `text` safe and on one line, white space collapsed, cut with an ellipsis to `width` terminal cells."""
     line = safe(" ".join(text.split()))
+    # No character takes more than two cells.
     if width is None or 2 * len(line) <= width:
         return line
+    # `end` is how much of the line fits before an ellipsis.
     used = end = 0
     for position, character in enumerate(line, 1):
         used += cells(character)
@@ -122,6 +124,7 @@ def plural(count: int, noun: str) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """Return a gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
+    # z: no minus before a zero.
     text = f"{value:+z.{digits}f}"
     return text if float(text) else text[1:]
 

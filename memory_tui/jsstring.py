@@ -47,10 +47,11 @@ def utf16_head(text: str, count: int) -> str:
     if head.isascii():
         return head
     units = _units(head)
+    # Two bytes for each unit.
     if len(head) == len(text) and len(units) <= 2 * count:
         return text
     units = units[: 2 * count]
-    # The high byte of a unit that begins a character of two.
+    # The last byte is the high one of its unit: 0xD8 to 0xDB begin a character of two units, which is cut then.
     if units and 0xD8 <= units[-1] <= 0xDB:
         units = units[:-2]
     return _text(units)

@@ -79,12 +79,12 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
         """
         path = lock_path(index, role)
         try:
-            # To close it lets go of the lock too, whatever comes between.
+            # Closing the file, whatever goes wrong until it is returned, lets go of the lock too.
             with contextlib.ExitStack() as closing:
                 descriptor = open_beside(path, os.O_RDWR | os.O_CREAT)
                 closing.callback(os.close, descriptor)
                 data = os.read(descriptor, LONGEST + 1)
-                # What is written below, or what is left of that when the power fails.
+                # The text of a holder or, after a power failure, its beginning, blanks or NULs: else it is not ours.
                 text = data.strip(b" ")
                 ours = text.startswith(_BEGINNING) or _BEGINNING.startswith(text) or not any(text)
                 if len(data) > LONGEST or not ours:
@@ -115,7 +115,7 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             try:
-                # A name that stays is that of a process which has no lock any more: it stops nobody.
+                # Where it cannot be written this process stays named there, which stops nobody: the lock counts.
                 with contextlib.suppress(OSError):
                     _write(descriptor, "")
             finally:
@@ -181,7 +181,7 @@ def is_alive(who: Holder) -> bool:
 def process_start(pid: int) -> str:
     """Return when process `pid` started, in clock ticks since boot; empty when it is gone or that is not told."""
     with contextlib.suppress(OSError):
-        # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
+        # The fields are counted behind the last bracket, as the name of the program may hold spaces and brackets.
         _, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
         return fields.split()[_START_FIELD]
     return ""
@@ -221,7 +221,7 @@ class Keeper:
                 self._lock = None
             if self._lock is None and not self._closed:
                 self._lock = WriterLock.acquire(self._path(), "keeper")
-                # That nobody else was there from the beginning is no news.
+                # `refused` is False at first: no news where this process keeps the index from the beginning.
                 if self.refused != (self._lock is None):
                     self.refused = self._lock is None
                     who = holder(self._path(), "keeper")

@@ -197,7 +197,7 @@ def choose(options: Options) -> Plan:
     if options.backend:
         key = config_keys.BY_PATH[config_keys.BACKEND]
         backend_values[key.path] = configuration.typed(key, options.backend)
-    # The knobs of our own configuration: of `config` where it is that, else beside OpenClaw's.
+    # What our own configuration sets: `config` where that is ours, else our file beside OpenClaw's.
     rules = {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
     provider = options.provider or config.provider
     automatic = provider in ("", "auto")
@@ -232,7 +232,10 @@ def choose(options: Options) -> Plan:
 
 
 def _knob(name: str) -> Knob:
-    """Return the knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
+    """Return the knob called `name`.
+
+    Raises SettingError; for a setting that is documented and no knob the error tells how it is set.
+    """
     try:
         return knobs.find_knob(name)
     except SettingError:
@@ -263,7 +266,11 @@ def renewed(plan: Plan) -> Plan:
 
 
 def _roots(options: Options, config: Config, workspace: Path, provider: str, settings: Settings) -> Roots:
-    """Return the notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
+    """Return where notes are read.
+
+    Transcripts are among them where the configuration asks for them twice, in `sources` and in
+    `experimental.sessionMemory`, as documented.
+    """
     named = config.value("sources")
     sources = [str(name) for name in named] if isinstance(named, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
@@ -275,6 +282,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
     if whole:
         exclude = ",".join((exclude, *HIDDEN))
         extra = (*extra, ".")
+    # From 2026.8 on OpenClaw has its sessions in a database, of which memory-tui keeps copies as files.
     copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
         workspace,
@@ -297,7 +305,7 @@ def _whole(workspace: Path) -> ScopedRecords:
 
 
 def unasked(plan: Plan) -> int:
-    """Return how many notes a vault holds that nobody was asked about."""
+    """Return how many notes a vault holds of which nobody was asked yet whether they are memory; 0 for no vault."""
     decided = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
     return 0 if decided or _whole(plan.workspace).read() else sum(1 for _ in notes_below(plan.workspace))
 
@@ -308,7 +316,10 @@ def answer_whole(plan: Plan, *, agreed: bool) -> None:
 
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:
-    """Return settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
+    """Return the settings under profile `name`: of `config`, over them our own `rules` where they hold, and `chosen`.
+
+    The overlap of chunks is below their size, as OpenClaw has it, so that each chunk has something new.
+    """
     meaning = openclaw_release.release_meant(name, config)
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
@@ -369,6 +380,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     usual = ProviderSettings(
         requested=plan.provider,
         scope=os.path.realpath(plan.workspace),
+        # A variable is found with the place that sets it.
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
         index_command=plan.index_command,
@@ -382,6 +394,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         shared=cache(partial(config_file.shared, config)),
     )
     if config.provider not in ("", "auto", plan.provider):
+        # What the configuration says of model, address and keys is for another provider.
         return usual
 
     folder = text("local.modelCacheDir")

@@ -102,7 +102,7 @@ def as_notice(value: Struct) -> Notice:
 
 
 def written(template: Template, fields: Mapping[str, Any]) -> str:
-    """Return `template` with `fields` in it."""
+    """Return the text of `template`: its fields in braces filled, or the function called with the fields."""
     return _WORDS.vformat(template, (), fields) if isinstance(template, str) else template(**fields)
 
 
@@ -116,6 +116,7 @@ class _Words(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - any field
         """Return `value` as `format_spec` says."""
+        # `of file`: the kind of format, and what it needs.
         name, _, argument = format_spec.partition(" ")
         match name:
             case "of":
@@ -212,7 +213,7 @@ def _answer_level(level: str, part: str, held: float, share: float, needs: float
     phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
     phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
     less = f", which distance in meaning lowers to {int(share * 100)}%" if round(held - share, 2) > 0 else ""
-    # Rounded away from each other, since what is under the bound must not read as it.
+    # The bound is rounded up, so that a share below it never reads as the same percentage.
     needs_words = f"; from {needs + 0.0049:.0%} on it counts as found" if level != "found" else ""
     return f"{phrase}: by words and like words the best lines match {held:.0%} of the question{less}{needs_words}."
 
@@ -316,6 +317,7 @@ def shortfall(value: float) -> str:
 
 def against(score: float, floor: float) -> str:
     """Return `score` with enough digits to see on which side of `floor` it is."""
+    # Rounded, a score just below the floor can read as the floor.
     ways = (f"{score:.{digits}f}" for digits in range(3, 18))
     return next((figure for figure in ways if (float(figure) >= floor) == (score >= floor)), repr(score))
 
@@ -356,7 +358,10 @@ def _changed(change: str) -> str:
 
 
 def _alone(gate: Template) -> Template:
-    """Return the sentence of a gate of words where there were no vectors to go by."""
+    """Return a template that makes the clause `gate`, why words did not find a chunk, a sentence of its own.
+
+    It is for chunks that meaning cannot find, as there are no vectors.
+    """
     return lambda **fields: f"{begun(written(gate, fields))}, and there are no vectors to go by."
 
 
@@ -365,6 +370,7 @@ def _no_word(dropped: Sequence[str]) -> str:
     return f"the query has no word to search for{left}"
 
 
+# `join` is AND where every word is needed, OR where one is enough; `hidden` words stand only inside longer ones.
 def _not_matched(
     words: Sequence[str], absent: Sequence[str], nowhere: Sequence[str], join: str, hidden: Sequence[str]
 ) -> str:
@@ -384,6 +390,7 @@ def _not_matched(
 
 
 def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
+    # SQLite's bm25 is negative, and lower is better.
     return (
         f"it ranks {ordinal(rank)} by bm25 ({-bm25:.2f}), and only the {pool} best are candidates (down to {-edge:.2f})"
     )
@@ -679,7 +686,7 @@ TABLE: Mapping[str, Sentence] = {
 
 
 def why_empty(row: Notice, profile: str) -> tuple[str, str]:
-    """Return why nothing was recalled under `profile`, and what to do next."""
+    """Return why nothing was recalled under `profile`, by the notice `row`, and what to do next."""
     if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
         return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
     return row.message, row.next_step

@@ -83,9 +83,9 @@ class ScopedRecords(Struct, frozen=True):
         return self.change(key, lambda _: None) is not None
 
     def change(self, key: str, how: Callable[[Any], object]) -> Any:  # noqa: ANN401 - any JSON
-        """Put what `how` makes of the value under `key` (None: none) in its place; returns the value before.
+        """Put what `how` makes of the value under `key` in its place; return the value before.
 
-        Nobody else writes between the two.
+        None stands for no value, on both sides. Nobody else writes between reading and writing.
         """
         name, scope = self.table.name, self.scope
 
@@ -103,6 +103,7 @@ class ScopedRecords(Struct, frozen=True):
             connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
             if value is not None:
                 self._insert(connection, key, value)
+            # Without a bound -1, which SQLite takes for no limit.
             newest = f"(SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2)"
             values = scope, self.table.most or -1
             connection.execute(f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN {newest}", values)
@@ -112,6 +113,7 @@ class ScopedRecords(Struct, frozen=True):
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
         """Return what `how` makes of the database; once more of a new one where that had to be set aside."""
+        # The second time None: a new database that makes no sense either is not set aside again.
         for tell in (self.tell, None):
             with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
                 value = how(connection)
@@ -151,7 +153,7 @@ _kept = threading.local()
 
 @contextmanager
 def kept(path: Path) -> Iterator[None]:
-    """Let the transactions of this thread on `path` share one connection, which is closed at the end."""
+    """Let the transactions of this thread on `path` share one connection, which the outermost `kept` closes."""
     if is_outer := str(path) not in vars(_kept):
         vars(_kept)[str(path)] = {}
     try:
@@ -167,17 +169,18 @@ class SetAside(Exception):
 
 @contextmanager
 def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) -> Iterator[apsw.Connection]:
-    """Give a transaction on the database `path`; with `write` nobody else writes meanwhile.
+    """Yield a transaction on the database `path`; with `write` nobody else writes meanwhile, and it is made if missing.
 
-    Without `tell` a missing database is made. Raises SetAside, after which it can be begun without `tell`;
+    A database that makes no sense is set aside, and `tell` hears of it. Raises SetAside then, after which the
+    transaction can be begun once more without `tell`: that makes a new database, and sets none aside. Raises
     StateUnavailable.
     """
-    # As it is now, for it may be set aside before the end.
+    # The file before anything is read: only this one may be set aside, and not what took its place since.
     file, idle = durable.file_at(path), vars(_kept).get(str(path))
     try:
         connection: apsw.Connection = (idle or {}).pop(file, None) or _opened(path, make=write or tell is None)
         try:
-            # Where another process does so at this moment, it is done.
+            # Where another process sets the mode at this moment, nothing is left to do.
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL" if write else "")
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -220,6 +223,7 @@ def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell:
         with locks.wait_for(path):
             if seen is None or durable.file_at(path) != seen:
                 return
+            # The log first: beside a new database it would be taken for its own.
             for end in ("-wal", "-shm", ""):
                 part = path.with_name(path.name + end)
                 if part.exists():
@@ -234,7 +238,7 @@ def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell:
 def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     """Return what a person can make of an error of SQLite or of the disk."""
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    # SQLite tells of a full disk in several ways: with few bytes left each failure is taken for one.
+    # SQLite tells of a full disk in several ways: with less than 64 KiB left every failure is taken for one.
     if durable.room(path) in range(1 << 16):
         reason = "No space left on device"
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")

@@ -98,7 +98,10 @@ def letters_of(text: str) -> str:
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """Return where the pieces of names in camel case stand: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
+    """Return start and end of the pieces of names in camel case: "HTTP" and "Server" of HTTPServer2, none of iPhone.
+
+    A name of which fewer than two pieces have two letters and more is not cut.
+    """
     result: list[tuple[int, int]] = []
     for name in _NAME.finditer(text) if _HUMP.search(text) else ():
         pieces = [piece.span() for piece in _PIECE.finditer(text, *name.span()) if len(piece[0]) > 1]
@@ -146,6 +149,7 @@ def words_by_use() -> Mapping[str, Mapping[str, str]]:
     result: dict[str, dict[str, str]] = {}
     for row in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
         if not row.startswith("#"):
+            # USE LANGUAGE: WORD|WORD
             use, language, words = row.split(" ", 2)
             result.setdefault(use, {})[language.rstrip(":")] = words
     return result
@@ -191,16 +195,20 @@ def only_asks(word: str) -> bool:
 
 
 def _stops_among(count_of: Mapping[str, int], chunks: int) -> Set[str]:
-    """Return what is left out of a question, of whose words `count_of` tells how many of the `chunks` hold each."""
+    """Return the words that are left out of a question, also such as are not in it.
+
+    `count_of` has its words, and in how many of the `chunks` each of them stands.
+    """
+    # Each word counts once for the language, however frequent it is in the notes.
     language = language_of(dict.fromkeys(count_of, 1))
     if language == "en":
         return _own_function_words()
     english, listed = _own_function_words(), stop_words(language)
-    # Notes are in several languages: in this one are about twice as many as hold its most frequent word.
+    # Notes are in several languages: about twice as many as hold its most frequent word are taken for this language.
     most = max((count for word, count in count_of.items() if word in listed), default=0)
     frequent = {word for word, count in count_of.items() if count > STOP_SHARE * chunks}
     frequent |= {word for word in listed & count_of.keys() if count_of[word] > STOP_SHARE * min(chunks, 2 * most)}
-    # English is everywhere: its function words go where they are frequent, or are words of the language too.
+    # English is in notes of every language: its function words go where they are frequent, or on the language's list.
     use = words_by_use()
     always = (english & listed).union(use["is"][language].split("|"), use["asks"][language].split("|"))
     return ((english | listed) & frequent) | always
@@ -243,11 +251,13 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
     """
     words = [word for word in every if not is_cjk(word)]
     if len(every) > MOST_ALTERNATIVES:
+        # Of words that notes hold.
         rarest = set(sorted((word for word in every if frequency[word]), key=frequency.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
     dropped = _stops_among({word: frequency[word] for word in words}, chunks)
     stops = tuple(word for word in words if word in dropped)
+    # bm25 weighs a word of more than half the chunks by nothing.
     common = tuple(word for word in every if word not in stops and frequency[word] > chunks / 2)
     if not any(frequency[word] for word in every if word not in stops and word not in common):
         common = ()
@@ -270,7 +280,8 @@ STEM_TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 
 @functools.lru_cache(maxsize=64)
 def _tokenizer(_thread: int, name: str, *arguments: str) -> apsw.FTS5Tokenizer:
-    # One a thread: unicode61 folds each word into one buffer, and a collection of garbage meanwhile lets others run.
+    # One for each thread (`_thread` is the key alone): unicode61 folds every word into one buffer of its tokenizer, and
+    # another thread can run before it is read, during a collection of garbage.
     return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
 
 
@@ -291,6 +302,7 @@ def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
         tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
     )
     for start, end in _pieces(text) if stemmed else ():
+        # A piece is ASCII, so that its bytes are its characters; what stands before it may not be.
         byte = start if text.isascii() else len(text[:start].encode("utf-8", "replace"))
         every += [(byte, byte + end - start, stem) for stem in word_stems(text[start:end])]
     return every
@@ -308,7 +320,8 @@ _SYLLABIC = re.compile("[\u01a1\u01b0\u1ea0-\u1ef9]")
 
 
 def syllable_pairs(text: str) -> list[str]:
-    """Return each two words of `text` that follow one another, where words are syllables; none in other languages."""
+    """Return each two neighbouring words of a text in Vietnamese, whose words are written as syllables; else none."""
+    # Two words with its letters tell the language.
     words = [] if text.isascii() else WORD.findall(text.lower())
     if sum(_SYLLABIC.search(word) is not None for word in words) < 2:
         return []

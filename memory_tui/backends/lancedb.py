@@ -141,7 +141,7 @@ def folder_of(choices: Plan) -> str:
 def _library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without types
     """Return the module `name`, once LanceDB is loaded. Raises MemoriesUnavailable where it is not installed."""
     with _LOADING:
-        # Read once, when it is loaded: its remarks on standard error would lie on the screen.
+        # Read once, when the library is loaded: what it writes to standard error would lie on the screen.
         for variable, level in (("LANCE_LOG", "error"), ("LANCEDB_LOG", "error"), ("RUST_BACKTRACE", "0")):
             os.environ.setdefault(variable, level)
         try:
@@ -153,15 +153,16 @@ def _library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without t
 
 
 def _call(folder: str, doing: str, run: Callable[[], T]) -> T:
-    """Return what `run` returns, and turn whatever the library raises into MemoriesUnavailable; `doing` names the work
-    in its sentence.
+    """Return what `run` returns, and turn whatever the library raises into MemoriesUnavailable.
+
+    `doing` names the work for its sentence, such as "Reading".
     """
     try:
         return run()
     except MemoryTuiError:
         raise
     except BaseException as error:
-        # A panic in Rust has one of two classes; one is no Exception, so that nobody swallows it by accident.
+        # A panic in Rust has one of these classes, and may be a BaseException that is no Exception.
         if isinstance(error, Exception) or type(error).__name__ in ("PanicException", "RustPanic"):
             raise _failure(folder, doing, error) from error
         raise
@@ -246,8 +247,8 @@ class EntryTable:
 
     def rows(self, ids: Sequence[str], version: int = 0) -> Rows:
         """Return the whole rows of `ids`, as a table of Arrow. Raises EntryRefused for what is no id."""
-        where = _filter(ids)
-        return self._use("Reading", lambda table: table.search().where(where).to_arrow(), version)
+        condition = _filter(ids)
+        return self._use("Reading", lambda table: table.search().where(condition).to_arrow(), version)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[EntryHit]:
         """Return the nearest entries with their distance (squared L2), exactly: no index may leave one out."""
@@ -274,6 +275,7 @@ class EntryTable:
         values = {**entry.as_dict(), "vector": [float(number) for number in vector]}
 
         def run(table: Any) -> int:  # noqa: ANN401 - a table of LanceDB
+            # A value and its type for each column of the table, which may have columns that memory-tui does not know.
             row = [(_fitting(values.get(column.name), column.type), column.type) for column in table.schema]
             arrays = [pa.array([value], kind) for value, kind in row]
             return int(table.add(pa.Table.from_arrays(arrays, schema=table.schema)).version)
@@ -289,21 +291,24 @@ class EntryTable:
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete the rows of `ids`; returns the version that this made. Raises EntryRefused for what is no id."""
-        where = _filter(ids)
-        return self._use("Writing", lambda table: int(table.delete(where).version))
+        condition = _filter(ids)
+        return self._use("Writing", lambda table: int(table.delete(condition).version))
 
     def compact(self) -> None:
-        """Join small files where there are many, which is seen to now and then; no entry changes."""
+        """Join the small files where there are many; no entry changes."""
 
         def run(table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
-            # To count them takes time, so only at each tenth version.
+            # To count the files takes time, so only at each tenth version.
             if table.version % 10 == 0 and table.stats()["fragment_stats"]["num_small_fragments"] >= COMPACT_AT:
                 table.optimize()
 
         self._use("Joining the files of", run)
 
     def _use(self, doing: str, use: Callable[[Any], T], version: int = 0) -> T:
-        """Return what `use` makes of the table as it is, or as it was in `version`; one that fails is closed."""
+        """Return what `use` makes of the table as it was in `version`; 0 stands for the newest.
+
+        After a failure the table counts as closed, so that it is opened anew.
+        """
 
         def run() -> T:
             if version:
@@ -358,6 +363,7 @@ def _filter(ids: Sequence[str]) -> str:
 
 def _dims(folder: str, schema: Any) -> int:  # noqa: ANN401 - a schema of Arrow
     """Return the length of the vectors. Raises MemoriesUnavailable for a table of something else."""
+    # A list of Arrow with a fixed length has a `list_size`.
     missing = [name for name in ("id", "text", "vector") if name not in schema.names]
     size = 0 if missing else getattr(schema.field("vector").type, "list_size", 0)
     if not size:
@@ -455,7 +461,7 @@ class VectorSpace:
         self._chain: Chain | None = None
 
     def close(self) -> None:
-        """Release the provider, unless it is another's."""
+        """Release the provider, unless it is that of the notes, which their engine closes."""
         if self._chain is not None and self._chain is not self._shared:
             self._chain.close()
 
@@ -494,6 +500,7 @@ class VectorSpace:
         """Return the chain named on the command line, else the plug-in's, else that of the notes."""
         is_named = self._choices.provider_origin == NAMED
         configured = None if is_named else self._configured(self._settings)
+        # The chain of the notes, where neither command line nor plug-in names another: so its model is loaded once.
         if configured is None and self._shared is not None and self._shared.name not in (NONE, ""):
             return self._shared
         return Chain(replace(configured or self._settings, fallback=""), lambda _error: None)
@@ -593,7 +600,10 @@ class Memories:
             return self._table
 
     def named(self, text: str) -> MemoryEntry | None:
-        """Return the entry whose id is `text`, or alone begins so; None where there is none."""
+        """Return the entry whose id is `text`, or the only one whose id begins with it; None where none or several do.
+
+        Fewer than four characters name none.
+        """
         entries = [entry for entry in self.table().entries() if len(text) >= 4 and entry.id.startswith(text.lower())]
         return entries[0] if len(entries) == 1 else None
 
@@ -604,6 +614,7 @@ class Memories:
             raise QueryError(f"A query has 1 to {_MOST_QUERY:,} characters.", step)
         table = self.table()
         self.space.require_same(table)
+        # One text, one vector.
         [vector] = self.space.embed([query], query=True)
         if not vector.any():
             raise QueryError("The model knows no word of the query, so nothing can be ranked.", "Ask in other words.")
@@ -648,7 +659,10 @@ class Memories:
             return Forgotten(entries)
 
     def forget_by_query(self, query: str, least: float = FORGET_MIN) -> Forgotten:
-        """Delete the one entry that `query` clearly means; else nothing, and the candidates from `least` on."""
+        """Delete the one entry that `query` clearly means; else nothing, and return the candidates from `least` on.
+
+        An entry is meant clearly where it alone has a score from FORGET_MIN on, and that is above CLEAR.
+        """
         hits = self.search(query, LIMIT, least)
         near = [hit for hit in hits if hit.score >= FORGET_MIN]
         if len(near) == 1 and near[0].score > CLEAR:
@@ -669,8 +683,10 @@ class Memories:
             if not kind_by_version:
                 raise EntryRefused("There is nothing to undo.", "Older versions of the table are kept for seven days.")
             last = max(kind_by_version)
+            # What one of the two versions has and the other has not.
             entries = frozenset(table.entries(last)) ^ frozenset(table.entries(last - 1))
             ids = [entry.id for entry in entries]
+            # They have to be now as the change left them.
             if not ids or _bits(table.rows(ids)) != _bits(table.rows(ids, last)):
                 raise EntryRefused("The last change was changed again since, so it stays.", "memory-tui ltm list")
             if kind_by_version[last] == "store":
@@ -693,6 +709,7 @@ class Memories:
             step = "To agree: memory-tui ltm approve."
             raise EntryRefused(f"Nobody has agreed yet that memory-tui writes the memories in {self.label}.", step)
         with self._lock, self._locked():
+            # Asked again: another process may have made it while this one waited.
             if make and not self.exists():
                 identity = self.space.provider().identity
                 model = {"provider": identity.provider, "model": identity.model, "dims": identity.dims}
@@ -720,7 +737,7 @@ class Memories:
 
 
 def _bits(rows: Rows) -> list[str]:
-    """Return whole rows so that equal ones have every value in common, numbers that are none too."""
+    """Return whole rows as texts in order, to be compared: as numbers two NaN would never be equal."""
     return sorted(map(repr, rows.to_pylist()))
 
 
@@ -746,7 +763,7 @@ def answer(memories: Memories, tool: str, args: Mapping[str, Any]) -> ToolAnswer
 def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
     """Answer memory_recall: the entries most like `query`, by likeness; none where nothing can be ranked."""
     hits: tuple[EntryHit, ...] = ()
-    # Nothing can be ranked by such a query, or nothing is there.
+    # No table yet, or a query of which the model knows no word: an agent gets an empty answer, not an error.
     with suppress(TableMissing, QueryError):
         hits = memories.search(query, limit, TOOL_MIN)
     if not hits:

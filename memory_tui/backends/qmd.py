@@ -117,9 +117,10 @@ class QmdFolder(Struct, frozen=True):
 
 
 def find(command: str) -> tuple[str, ...]:
-    """Return the words that start what `command` names: a name on PATH, a path, or `node …/qmd.js`. Raises QmdFailure.
+    """Return the words of a command line that starts the program: `command` is a name on PATH, a path, or
+    `node …/qmd.js`. Raises QmdFailure.
 
-    As OpenClaw does, of anything else but `node` only the first word counts.
+    As OpenClaw does, only `node` may have a second word, the script; of any other program the first word counts.
     """
     try:
         words = shlex.split(command)
@@ -132,7 +133,7 @@ def find(command: str) -> tuple[str, ...]:
         return _on_path(words[0]), os.path.realpath(script)
     path = Path(_on_path(words[0] if words else "qmd")).resolve()
     for folder in (path.parent.parent, path.parent / "node_modules" / "@tobilu" / "qmd"):
-        # The launcher forwards no signal, so a run that is given up would go on: what it starts is started directly.
+        # The launcher passes no signal on, and QMD would go on when a run is given up: so QMD's script is started.
         script = folder / "dist" / "cli" / "qmd.js"
         if script.is_file() and folder.name == "qmd":
             return _on_path("node"), str(script)
@@ -153,6 +154,7 @@ def version(words: Sequence[str], place: QmdFolder, stop: Stop | None = None) ->
         stats = [(word, Path(word).stat()) for word in words]
     except OSError as error:
         raise QmdFailure(f"{error.filename} cannot be read: {error.strerror}.", INSTALL) from error
+    # Lists, because the record comes back from JSON, which has no tuples.
     stamp = [[word, status.st_mtime_ns, status.st_size] for word, status in stats]
     record = place.remembered("program")
     text = str(record.get("version", "")) if record.get("files") == stamp else ""
@@ -183,7 +185,7 @@ def run(
     words: Sequence[str], args: Sequence[str], environment: Mapping[str, str], folder: Path, seconds: float,
     stop: Stop | None = None,
 ) -> Output:  # fmt: skip
-    """Run a program to its end, at most `seconds`, in a session of its own that ends as a whole.
+    """Run a program with `args` to its end, at most `seconds`; at the end nothing that it started is left.
 
     Raises QmdFailure where it cannot be started, takes too long or prints too much, and Cancelled when stopped.
     """
@@ -208,6 +210,7 @@ def run(
             while process.poll() is None and time.monotonic() < end and not stop.wait(_PAUSE):
                 if os.fstat(out.fileno()).st_size > MOST_OUTPUT:
                     break
+            # Before the group is killed, which would be the status then; None where the program still runs.
             code = process.poll()
         finally:
             _end_group(process)
@@ -231,7 +234,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":
         process.kill()
     else:
-        # The group outlives its leader where that started others.
+        # Also where the program itself has ended: others that it started may run on in its group.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):  # A process the system does not let go of is its matter.
@@ -249,7 +252,10 @@ _NOISE = re.compile(r"^\s*(at |\^|node:|Node\.js v|\{|\}|$)|^\s*throw ")
 
 
 def finished(output: Output, what: str) -> str:
-    """Return what a run that ended well printed. Raises QmdFailure with the line of its errors that says most."""
+    """Return what a run printed that ended well. Raises QmdFailure with the most telling line of its errors.
+
+    `what` names the command for the sentence.
+    """
     if not output.code:
         return output.stdout
     lines = [line.strip() for line in (output.stderr or output.stdout).splitlines() if not _NOISE.search(line)]
@@ -273,13 +279,16 @@ MODELS = {
 
 
 def models(place: QmdFolder) -> dict[str, str]:
-    """Return why QMD cannot load each of its models, empty where it can: it would download one that is missing, and
-    delete one that is no GGUF. Its configuration names them, else the environment. Raises QmdFailure.
+    """Return by role why QMD cannot load the model, empty where it can.
+
+    QMD would download a model that is missing, and delete one that is no GGUF. Its configuration names the models, else
+    the environment. Raises QmdFailure.
     """
     try:
         text = place.index_yml.read_text("utf-8", "replace") if place.index_yml.exists() else ""
     except OSError as error:
         raise QmdFailure(f"{place.index_yml} cannot be read: {error.strerror}.", "Check it.") from error
+    # The lines below `models:` that are indented, without a parser of YAML.
     section = re.search(r"^models:[ \t]*\n((?:[ \t]+.*\n?)*)", f"{text}\n", re.MULTILINE)
     line = r"^[ \t]+(?P<role>embed|generate|rerank):[ \t]*(?P<quote>['\"]?)(?P<name>.+?)(?P=quote)[ \t]*(?:#.*)?$"
     lines = re.finditer(line, section[1] if section else "", re.MULTILINE)
@@ -306,7 +315,10 @@ def _model_problem(name: str, place: QmdFolder) -> str:
 
 
 def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) -> None:
-    """Raise QmdFailure unless QMD can load all of `roles`; in any case where it would delete one."""
+    """Raise QmdFailure unless QMD can load the models of `roles`, and also where it would delete any model.
+
+    `command` is what needs them, for the sentence.
+    """
     for role, problem in models(place).items():
         if problem and (role in roles or "would delete" in problem):
             step = f"Run qmd pull, name another in {place.index_yml}, or set memory.qmd.searchMode to search."
@@ -382,15 +394,17 @@ def _index(connection: apsw.Connection) -> QmdIndex:
 
 
 def files_of(folder: str, pattern: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files that QMD takes for a collection, by their path below `folder`; unreadable folders have none.
+    """Yield each file that QMD takes for a collection: its path below `folder`, and its stat.
 
-    Only a name in the list of a folder counts: on some file systems MEMORY.md opens memory.md too.
+    Folders that cannot be read have no files. Only a name in the list of a folder counts: on some file systems
+    MEMORY.md opens memory.md too.
     """
-    # At the commas outside braces.
+    # Commas part the masks, but not those inside braces: a comma that a `}` follows before any `{`.
     masks = re.split(r",(?![^{]*\})", pattern)
+    # A plain name is a file of `folder` itself.
     is_deep = re.search(r"[/*?\[{]", pattern) is not None
     for base, folders, names in os.walk(folder):
-        # `os.walk` enters what is left in its list.
+        # In place, because `os.walk` enters the folders that stay in its own list.
         folders[:] = [name for name in folders if is_deep and name not in _SKIPPED and not name.startswith(".")]
         prefix = os.path.relpath(base, folder).replace(os.sep, "/") + "/"
         for name in sorted(names):
@@ -407,13 +421,14 @@ def _is_blank(path: str, size: int) -> bool:
         with open(path, "rb") as file:  # noqa: PTH123
             return size <= _MOST_BLANK and not file.read(_MOST_BLANK).strip()
     except OSError:
-        # QMD reads it no better.
+        # QMD cannot read it either, and leaves it out.
         return True
 
 
 class Coverage(Struct, frozen=True):
-    """How well the index covers the files of the wanted collections, seen without reading a file: how many are
-    `lacking` in it, or gone since, and how many `changed`.
+    """How well the index covers the files of the wanted collections, as far as names and times tell.
+
+    `lacking` counts files that the index has not, and documents whose file is gone; `changed` counts newer files.
     """
 
     files: int = 0
@@ -447,7 +462,9 @@ def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Co
         }
         files += len(times)
         documents += len(indexed)
+        # On one side alone: files without a document, and documents without a file.
         lacking += len(times.keys() ^ indexed)
+        # Without a time of the last update nobody can tell which files are newer.
         if updated > 0:
             changed += sum(times[path] > updated for path in times.keys() & indexed)
     return Coverage(files, documents, lacking, changed)
@@ -471,7 +488,7 @@ class QmdOptions(Struct, frozen=True):
     def of(cls, choices: Plan) -> QmdOptions:
         """Return the options of what was chosen."""
         values = {path.removeprefix(QMD): choices.backend_value(path) for path in BY_PATH if path.startswith(QMD)}
-        # A program that no file names is as the person wants it.
+        # Empty where the command line chose QMD, or nobody: then no file starts a program without an agreement.
         named_by = "" if choices.backend_origin in ("--backend", "default") else choices.backend_origin
         command = choices.config.entries.get(f"{QMD}command")
         if command is not None and f"{QMD}command" not in choices.backend_values:
@@ -525,8 +542,9 @@ def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
     key = session_key.strip().lower()
     if not key:
         return ""
-    bare = re.sub(r"^agent:[^:]*:", "", key)
-    channel, kind = _chat(bare)
+    # agent:ID:CHANNEL:... without the agent.
+    without_agent = re.sub(r"^agent:[^:]*:", "", key)
+    channel, kind = _chat(without_agent)
     if not isinstance(scope, Mapping):
         return "" if kind == "direct" else "The default, direct chats alone,"
     rules = scope.get("rules") or ()
@@ -534,7 +552,9 @@ def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
         rule = rule if isinstance(rule, Mapping) else {}
         match = rule["match"] if isinstance(rule.get("match"), Mapping) else {}
         prefix, raw_prefix = (str(match.get(name) or "").strip().lower() for name in ("keyPrefix", "rawKeyPrefix"))
-        prefixed = key if prefix.startswith("agent:") else bare
+        # A prefix may name the agent, too.
+        prefixed = key if prefix.startswith("agent:") else without_agent
+        # What a rule does not name fits every chat.
         if (
             str(match.get("channel") or channel).lower() == channel
             and str(match.get("chatType") or kind).lower().replace("dm", "direct") == kind
@@ -545,16 +565,16 @@ def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
     return "" if (scope.get("default") or "allow") == "allow" else "The default"
 
 
-def _chat(bare: str) -> tuple[str, str]:
-    """Return channel and kind of chat of a session key; both empty for a subagent's."""
-    if bare.startswith("subagent:"):
+def _chat(key: str) -> tuple[str, str]:
+    """Return channel and kind of chat of a session key without its agent; both empty for a subagent's."""
+    if key.startswith("subagent:"):
         return "", ""
-    channel, _, rest = bare.partition(":")
+    channel, _, rest = key.partition(":")
     kinds = {"group": "group", "channel": "channel", "direct": "direct", "dm": "direct"}
     kind = kinds.get(rest.partition(":")[0])
     if kind is None:
-        # Else the word may stand further behind, as in telegram:default:group:1.
-        kind = next((word for word in ("group", "channel") if f":{word}:" in f":{bare}:"), "direct")
+        # The word for it may stand further behind, as in telegram:default:group:1.
+        kind = next((word for word in ("group", "channel") if f":{word}:" in f":{key}:"), "direct")
     return channel if rest else "", kind
 
 
@@ -627,7 +647,10 @@ def _inside(folder: str, below: str) -> str:
 
 
 def _hit(rank: int, row: Any, collections: Mapping[str, Collection], workspace: str) -> QmdHit:  # noqa: ANN401
-    """Return the hit of a row that QMD printed. Raises QmdFailure where it cannot be trusted."""
+    """Return the hit of a row that QMD printed; number `rank` of its answer. Raises QmdFailure for an unsound row.
+
+    A row is unsound without a number or text, of an unknown collection, or where its file lies outside the collection.
+    """
     row = row if isinstance(row, Mapping) else {}
     file, score, snippet = row.get("file"), row.get("score"), row.get("snippet", row.get("body"))
     address = re.fullmatch(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?", file) if isinstance(file, str) else None
@@ -641,19 +664,21 @@ def _hit(rank: int, row: Any, collections: Mapping[str, Collection], workspace: 
         raise QmdFailure(f"QMD's answer cannot be used: row {rank} is {excerpt}.", "Run memory-tui doctor.")
     start, end, text = _lines(str(snippet), absolute)
     path = os.path.relpath(os.path.join(collection.path, below), workspace).replace(os.sep, "/")
+    # Outside the workspace a path begins with `..`, which no stored path does.
     path = f"qmd/{name}/{below}" if path.startswith(os.pardir) else path
     return QmdHit(rank, path, start, end, text, score=float(score or 0), collection=name)
 
 
 def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
-    """Return the first and the last line of a snippet, by its head `@@ -FIRST,COUNT @@`, clamped to the file as it is
-    now, and its text without that head; without one it is the whole file.
+    """Return the first and the last line of a snippet, and its text without the head `@@ -FIRST,COUNT @@`.
+
+    The head tells the lines, which are clamped to the file as it is now; a snippet without one is of the whole file.
     """
     try:
         with open(absolute, "rb") as file:  # noqa: PTH123
             length = max(1, sum(1 for _ in file))
     except OSError:
-        # A ghost: QMD answers from a file that is gone, which the caller says of the whole index.
+        # QMD answers from a file that is gone; that its index is behind the files the answer tells anyway.
         length = 1
     head = re.match(r"@@ -(?P<first>\d{1,9})(?:,(?P<count>\d{1,9}))? @@[^\n]*(?:\n|\Z)", snippet)
     if head is None:
@@ -665,6 +690,7 @@ def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
 
 def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> list[QmdHit]:
     """Return the hits that an agent gets: at most `most`, each cut to `snippet` UTF-16 units, all to `altogether`."""
+    # `altogether` falls to what is left for the next hits.
     chosen = []
     for hit in hits[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))
@@ -718,7 +744,7 @@ class QmdClient:
 
     @property
     def unapproved(self) -> str:
-        """Return the question whether the program may be run; empty where a person named it or agreed to these words.
+        """Return a sentence that asks whether the program may be run; empty where a person named it, or agreed to it.
 
         Raises QmdFailure.
         """
@@ -739,7 +765,7 @@ class QmdClient:
             raise QmdFailure(f"{question}; you have not agreed.", "To agree: memory-tui qmd approve.")
         words = self.words()
         version(words, self.place, stop)
-        # Whatever it is asked, QMD would delete a model that is none.
+        # No roles: QMD may lack models, but whatever it runs, it would delete a file that is no model.
         require_models(self.place, "configuration")
         return words
 
@@ -776,7 +802,7 @@ class QmdClient:
         args = [options.mode, f" {question}" if question.startswith("-") else question]
         remarks = []
         if options.mode == "vsearch" and models(self.place)["generate"]:
-            # As a typed search the question needs no model that rewrites it.
+            # vsearch has a model rewrite the question; a query whose kind (`vec:`) is told is searched as it stands.
             args = ["query", f"vec: {' '.join(question.split())}", "--no-rerank"]
             typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
             remarks.append(QmdRemark("typed", typed))
@@ -802,7 +828,7 @@ class QmdClient:
     def document(self, path: str) -> Document:
         """Return the file that a hit calls `qmd/collection/path`. Raises PathRefused, Unreadable."""
         name, _, below = path.removeprefix("qmd/").partition("/")
-        # Of what the index has, only what it should have.
+        # Only the collections that are configured now, although the index may have others.
         serving = map(read(self.place.index).serving, self.specs)
         by_name = {collection.name: collection for collection in serving if collection is not None}
         collection = by_name.get(name)
@@ -834,6 +860,7 @@ def update(client: QmdClient, stop: Stop, *, vectors: bool = True) -> dict[str, 
     """
     words = client.startable(stop)
     client.place.make()
+    # The time before anything is read: a note that is saved meanwhile counts as changed.
     began = time.time()
     try:
         with locks.wait_for(client.lock, stop):
@@ -850,10 +877,13 @@ def update(client: QmdClient, stop: Stop, *, vectors: bool = True) -> dict[str, 
 
 
 def _mend(client: QmdClient, words: tuple[str, ...], stop: Stop) -> list[str]:
-    """Let QMD have the wanted collections; those of other people in a folder that is not ours are left alone."""
+    """Let QMD have the wanted collections, and return what changed, as sentences.
+
+    In a folder of QMD that is not memory-tui's own, collections of other names are left alone.
+    """
     index = read(client.place.index) if client.place.index.exists() else QmdIndex({})
     names = {spec.name for spec in client.specs}
-    # QMD would answer from a folder that is gone as it was.
+    # A collection whose folder is gone is removed: QMD would go on to answer from it.
     specs = [spec for spec in client.specs if Path(spec.path).is_dir()]
     serving = {collection.name for collection in map(index.serving, specs) if collection is not None}
     changes = []
