@@ -241,7 +241,8 @@ class Examination:
         known = secret_finder.known_of((note.text for note in self.notes), self.inputs.cleared)
         result = {}
         for note in self.notes:
-            # What all notes tell changes with each of them, and concerns few: a finding is cached without it.
+            # What all notes tell changes with each note, so it is left out of what is cached. It makes few findings
+            # doubtful: only their notes are looked at again with it.
             findings = self.once(secret_finder.find, note.text, Known(cleared=known.cleared))
             if secret_finder.is_doubtful(note.text, findings, known):
                 findings = secret_finder.find(note.text, known)
@@ -336,6 +337,7 @@ def _instructions(run: Examination) -> Iterator[Suggestion]:
 
 
 def _bad_dates(run: Examination) -> Iterator[Suggestion]:
+    """Yield the notes whose name has a day that is none, or is still to come, each with a better name."""
     for note in run.notes:
         if fault := impossible(note.path, run.inputs.today):
             finding, better_path = fault
@@ -343,6 +345,7 @@ def _bad_dates(run: Examination) -> Iterator[Suggestion]:
 
 
 def _encodings(run: Examination) -> Iterator[Suggestion]:
+    """Yield the notes that are not UTF-8."""
     for note in run.notes:
         if note.utf16 or note.replaced:
             finding = notice("not_utf8", replaced=note.replaced, utf16=note.utf16)
@@ -377,6 +380,7 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
 
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
+    """Yield the items that link to a note which is not there."""
     # The links of a README belong to its project.
     notes = (note for note in run.notes if not note.path.lower().endswith("readme.md"))
     for item in (item for note in notes for item in items_of(note)):
@@ -387,6 +391,7 @@ def _dead_paths(run: Examination) -> Iterator[Suggestion]:
 
 
 def _unlisted(run: Examination) -> Iterator[Suggestion]:
+    """Yield the facts to which the index of Claude Code does not point, with the line that would."""
     return (_of_note(path, notice("unlisted", line=line)) for path, line in sorted(run.inputs.unlisted.items()))
 
 
@@ -404,6 +409,7 @@ def _over_budget(run: Examination) -> Iterator[Suggestion]:
 
 
 def _too_long(run: Examination) -> Iterator[Suggestion]:
+    """Yield the notes of which only the beginning is examined."""
     long = (note for note in run.notes if note.unexamined)
     return (_of_note(note.path, notice("beginning_examined", lines=note.text.count("\n"))) for note in long)
 
@@ -419,6 +425,7 @@ def _never_recalled(run: Examination) -> Iterator[Suggestion]:
 
 
 def _untrusted(run: Examination) -> Iterator[Suggestion]:
+    """Yield the notes that OpenClaw does not trust, or soon will not."""
     for note in run.notes:
         if state := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
@@ -450,6 +457,7 @@ _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)
 
 
 def _flawed(run: Examination) -> Iterator[Suggestion]:
+    """Yield the annotations without effect; none where no release that reads annotations is in use."""
     for note in run.notes if run.inputs.annotated else ():
         lines = note.text.split("\n")
         # One line may repeat one flaw thousands of times.
@@ -463,7 +471,7 @@ _LATER: tuple[Action, ...] = ("keep", "snooze")
 _NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
 _TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
-"""One of two passages goes: the one at `place`, or the other one."""
+"""Of two passages one goes: with "merge" the one at `place`, with "merge other" its twin."""
 _STAY: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
 
@@ -520,7 +528,7 @@ def examine(
         progress(check.kind, done, len(CHECKS))
         if not check.off or check.kind in kinds:
             groups += grouped(_counted(_completed(suggestion, check) for suggestion in check.find(run)))
-    # Texts that are gone are forgotten.
+    # The caller keeps the dictionary: results that this run did not use are of texts that are gone.
     run.cache.clear()
     run.cache.update(run.used)
     progress("", len(CHECKS), len(CHECKS))
@@ -529,6 +537,7 @@ def examine(
 
 
 def _silent(run: Examination, reason: str, path: str, line: int) -> Suggestion:
+    """Return a finding that was kept silent, with the reason."""
     return Suggestion(run.passage(path, line, line), notice("kept_silent", reason=reason), "", kind="said twice")
 
 
@@ -570,10 +579,10 @@ def _group(family: tuple[Suggestion, ...]) -> Group:
         "holders": len(paths | {suggestion.other.path for suggestion in family if suggestion.other}),
     }
     cause = Notice(BY_KIND[first.kind].cause, fields)
-    # What fits one of them only, or loses what another holds alone, is not proposed for all.
+    # Where keeping is proposed for one of them, it is proposed for all.
     careful = next((suggestion.actions for suggestion in family if suggestion.actions[0] == "keep"), first.actions)
     actions = [action for action in careful if action in _FOR_MANY]
-    # Whatever else is proposed, keeping fits any number.
+    # An action for one suggestion at a time cannot be proposed for many: then keeping is.
     if careful[0] not in _FOR_MANY:
         actions = ["keep", *(action for action in actions if action != "keep")]
     return Group(first.kind, cause, family, tuple(actions))
@@ -603,10 +612,10 @@ def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Cha
             return planner.rename(path, f"{ARCHIVE}/{posixpath.basename(path)}")
         case "convert":
             return planner.with_trust(to_utf8(path, curator.read(path)))
-    twins = [_seen(planner, row.other, row.other_digest) for row in rows if row.other is not None]
+    twins = [_unchanged_lines(planner, row.other, row.other_digest) for row in rows if row.other is not None]
     if action == "overtake" and twins:
         return planner.overtaken(twins)
-    return _lines_changed([_seen(planner, row.place, row.digest) for row in rows], twins, action, curator)
+    return _lines_changed([_unchanged_lines(planner, row.place, row.digest) for row in rows], twins, action, curator)
 
 
 def _lines_changed(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
@@ -647,8 +656,8 @@ def _masked(spots: Sequence[Spot], known: Known) -> Change:
     return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))
 
 
-def _seen(planner: Planner, place: Passage, seen: str) -> Spot:
-    """Return the lines at `place`. Raises EditRefused where their digest is not `seen`, as the check saw them."""
+def _unchanged_lines(planner: Planner, place: Passage, seen: str) -> Spot:
+    """Return the lines at `place`. Raises EditRefused unless their digest is still `seen`, as the check saw them."""
     spot = planner.spot(place.path, place.first, place.last)
     if digest("\n".join(spot.texts())) != seen:
         raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")

@@ -186,6 +186,7 @@ class Corrections:
         return list(pairs.values())
 
     def _weight(self, terms: frozenset[str]) -> float:
+        """Return the weight of all `terms` together; a term of no line weighs as much as one of a single line."""
         return sum(self._weights.get(term, self._rarest) for term in terms)
 
     def _older(self, new: Line) -> Iterator[_Candidate]:
@@ -194,9 +195,11 @@ class Corrections:
         holders = (self._holders[term] for term in new.terms)
         near = set(chain.from_iterable(indexes for indexes in holders if len(indexes) <= self._most_holders))
         for old in [self.lines[index] for index in sorted(near)]:
+            # A line of more terms than 18 is long.
             if len(old.terms) <= 18 and new.terms - old.terms and _is_older(old, new) and _holds(old):
                 shared = self._weight(new.terms & old.terms)
                 share = shared / self._weight(old.terms)
+                # What both share, as a part of each of the two; the same heading tells a little more.
                 likeness = 0.5 * share + 0.5 * shared / weight + 0.15 * (old.heading == new.heading)
                 yield _Candidate(old, share, likeness)
 
@@ -210,7 +213,10 @@ class Corrections:
         return ((line, _LEAD.sub("", line.text, count=1)) for line in self.lines if _holds(line))
 
     def _named(self) -> Iterator[Correction]:
-        """Yield what a line names itself as overtaken, which is marked; its number may have moved since."""
+        """Yield lines with "(supersedes path:number)", each with the line that it overtakes.
+
+        That is marked; as its number may have moved since, it is the marked line of that note nearest to the number.
+        """
         for new in self.lines:
             for path, number in SUPERSEDES.findall(new.text):
                 marked = [old for old in self.lines if old.path == path and is_overtaken(old.text) and old is not new]
@@ -237,7 +243,11 @@ class Corrections:
                     yield Correction(new, old)
 
     def _is_put_away(self, values: list[frozenset[str]], unit: str, new: Line, candidate: _Candidate) -> bool:
-        """Tell whether a lasting line has an amount in `unit`, or the terms of one of the `values` and enough else."""
+        """Tell whether the older line is lasting, and says what `new` puts away.
+
+        It has an amount in the same `unit`, or most of the terms of one of the `values`; and besides them enough other
+        terms to be about the same thing.
+        """
         old = candidate.old
         if old.day is not None or candidate.share < 0.4:
             return False
@@ -264,9 +274,9 @@ class Corrections:
                 continue
             dated = [(line.day, line, value) for line, value in values if line.day is not None]
             for old, value in values:
-                newer = [row for row in dated if row[1].path != old.path]
+                newer = [(day, new, new_value) for day, new, new_value in dated if new.path != old.path]
                 if newer and old.day is None:
-                    _, new, new_value = max(newer, key=lambda row: row[0])
+                    _, new, new_value = max(newer, key=lambda day_first: day_first[0])
                     if _is_changed(value, new_value):
                         yield Correction(new, old)
 
@@ -283,6 +293,7 @@ class Corrections:
             lasting = [(line, is_negated) for line, is_negated in lines if line.day is None]
             if not lasting:
                 continue
+            # Lasting lines with the same words say the same or the opposite, so the first stands for all.
             old, old_negated = lasting[0]
             opposites = (line for line, is_negated in lines if is_negated != old_negated)
             # A list of what to do and what not may hold both.
@@ -297,6 +308,7 @@ class Corrections:
             if not is_overtaken(old.text) or (not is_marked(old.text) and _TASK.search(old.text)):
                 continue
             for new in self.lines[index + 1 : index + 40]:
+                # `lines` go on with the next note, and have no blank lines.
                 if new.path != old.path or new.number > old.number + 25:
                     break
                 shared = new.terms & old.terms
@@ -313,6 +325,7 @@ def _holds(line: Line) -> bool:
 
 
 def _is_corrected(new: Line, candidate: _Candidate) -> bool:
+    """Tell whether an older line is enough like one that begins with "Correction:" to be what that corrects."""
     return candidate.share >= 0.45 and len(candidate.old.terms & new.terms) >= 2
 
 
@@ -334,6 +347,7 @@ def _is_older(old: Line, new: Line) -> bool:
 def _is_changed(old: str, new: str) -> bool:
     """Tell whether two short values of a label differ, numbers in the same unit."""
     old, new = old.lower(), new.lower()
+    # Long values are sentences, and a value that holds the other one says it more exactly.
     if max(len(old.split()), len(new.split())) > 6 or old in new or new in old:
         return False
     old_unit, new_unit = _UNIT.match(old), _UNIT.match(new)

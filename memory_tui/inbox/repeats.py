@@ -132,7 +132,10 @@ class Repeats:
         self._equal_lines()
 
     def _rank(self, note: int) -> tuple[bool, bool, int, int, str]:
-        """Sort key: what lies outside archives stays, a lasting note before logs, the newest of those."""
+        """Return the key by which notes are sorted: of equal texts the one in the first note stays.
+
+        A note outside of archives comes first, a lasting one before logs, the newest of those, short paths first.
+        """
         path, day = self.notes[note].path, self.notes[note].day
         is_archived = _ARCHIVE.search(path) is not None
         return is_archived, day is not None, -day.toordinal() if day else 0, len(path), path
@@ -157,7 +160,7 @@ class Repeats:
     # --- copied files ----------------------------------------------------------------------------------------------
 
     def _copied_files(self) -> None:
-        """Propose the copies of a file; a piece of it, or a copy of another day, is set aside."""
+        """Propose to remove the copies of a file; a piece of it, or a copy of another day, is kept silent."""
         keys = [{_CLOCK.sub("0:00", line.key) for line in lines if line.is_long} for lines in self._lines]
         pairs = _sharing(keys)
         # Folders that differ by a number are one: snapshots of the same notes.
@@ -185,6 +188,7 @@ class Repeats:
                     self.by_kind["copied file"].append(Repeat(name, place, twin))
                 else:
                     self.quiet["notes that hold most of another, and more"].append((self.notes[copy].path, 1))
+                # No other search finds something in a copy.
                 self._lines[copy] = []
 
     def _span(self, lines: Sequence[_Line], first: int = 0) -> Lines:
@@ -225,6 +229,7 @@ class Repeats:
                     if left != right or apart >= _BLOCK:
                         starts_by[left, right, apart].append(left_start)
         for (left, right, apart), starts in starts_by.items():
+            # `first` and `last` are the seeds at the ends of a run. -1 follows on no seed, so it ends the last run.
             starts.sort()
             first = last = starts[0]
             for start in (*starts[1:], -1):
@@ -314,7 +319,7 @@ class Repeats:
         twins: dict[_Line, _Line] = {}
         for twin, line in combinations(ranked, 2):
             if self._is_twin(line, twin):
-                # Of several twins the first one stays.
+                # The best ranked comes first, so that of several twins it is the one that stays.
                 twins.setdefault(line, twin)
         apart = (line for line in lines if line not in twins and line not in twins.values())
         self._silence("lines that two sections or two notes say", apart)
@@ -333,6 +338,7 @@ class Repeats:
         return line.heading == twin.heading and not line.text.startswith((" ", "\t", "|"))
 
     def _silence(self, reason: str, lines: Iterable[_Line]) -> None:
+        """Count lines as repeats about which nothing is proposed, with the reason."""
         for line in lines:
             self.quiet[reason].append((self.notes[line.note].path, line.number))
 
@@ -346,6 +352,7 @@ def _lines_of(index: int, note: DatedNote) -> Iterator[_Line]:
     """Yield the lines of the note with that `index` that are not blank and not front matter."""
     lines = note.text.removeprefix("\ufeff").split("\n")
     dreams = {number for block in dream_blocks(note.text) for number in range(block.first, block.last + 1)}
+    # The number of the line that closes the front matter, 0 where there is none.
     front = lines.index("---", 1) + 1 if lines[0].strip() == "---" and "---" in lines[1:40] else 0
     heading = ""
     for number, text, fence in lines_of(note):
@@ -370,6 +377,7 @@ def _sharing(keys: Sequence[Collection[str]]) -> list[tuple[int, int]]:
     shared = Counter(pair for notes in few for pair in combinations(notes, 2))
 
     def least(left: int, right: int) -> float:
+        """Return how many lines two notes have to share."""
         return max(_COPY_LINES, _COPY_SHARE * min(len(keys[left]), len(keys[right])))
 
     return [pair for pair, count in shared.items() if count >= least(*pair)]
@@ -380,8 +388,10 @@ def _families(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:
     family_of: dict[int, set[int]] = {}
     for left, right in pairs:
         families = family_of.setdefault(left, {left}), family_of.setdefault(right, {right})
+        # The notes of a family have one set in common: the larger one takes the others in.
         smaller, larger = sorted(families, key=len)
         if smaller is not larger:
             larger |= smaller
             family_of.update(dict.fromkeys(smaller, larger))
+    # A set cannot be a key, so that each is taken once by its identity.
     return list({id(family): family for family in family_of.values()}.values())

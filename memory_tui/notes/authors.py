@@ -33,11 +33,13 @@ from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.workspace.roots import Roots
 
 _EARLY, _SLACK, _SHORT = 0.012, 0.003, 0.6
-"""Seconds: before an act, after it; of a command that moves or removes notes, for others may do so meanwhile.
+"""Seconds before the start of an act, and after its end, in which a change may still be its work; and how long a
+command that moves or removes notes may run, for during a longer one somebody else may do so.
 
 The clock of a file is some milliseconds slow and never fast: what changed after a tool had answered is not its work.
 """
 _LEDGER = 1.0
+"""Seconds between a change and the time of the ledger's row about it."""
 _GIT_BEFORE, _GIT_AFTER, _LONGEST_MOVE = 1.0, 3.0, 60.0
 """Seconds around the line that git writes at the end of a move, and that a move of many files may take."""
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
@@ -112,6 +114,7 @@ class Authors:
     ) -> None:
         acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
         self._commands = sorted((act for act in acts if act.command), key=lambda act: act.use.at)
+        # No command ran longer: what began earlier than this before a change need not be looked at.
         self._longest = max((act.use.end - act.use.at for act in self._commands), default=0.0) + _SLACK
         self._claims: dict[str, list[tuple[Act, Claim]]] = {}
         for act in sorted(acts, key=lambda act: act.use.end):
@@ -131,13 +134,20 @@ class Authors:
         return self._only(change, acts, "command")
 
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
-        """Return the one session of `acts`, where there is one that did not explain these bytes before."""
+        """Return the session that all of `acts` belong to.
+
+        UNKNOWN where they belong to several or to none, or where every act explained a change of this note before.
+        """
+        # A list, because each act has to be marked, not only the first that is new.
         fresh = [self._explains(act.use.id, change.path) for act in acts]
         owners = {act.owner for act in acts}
         return Author(*owners.pop(), rule) if any(fresh) and len(owners) == 1 else UNKNOWN
 
     def _explains(self, *key: str) -> bool:
-        """Mark that an act explains a change of a note; False where it did so before: somebody brought that back."""
+        """Mark that an act explains a change of a note; `key` is the act and the path of the note.
+
+        False where it explained one before: then somebody else brought the same text back.
+        """
         is_new = frozenset(key) not in self._used
         self._used.add(frozenset(key))
         return is_new
@@ -145,14 +155,18 @@ class Authors:
     # --- the rules ---------------------------------------------------------------------------------------------------
 
     def _by_bytes(self, change: NoteChange) -> list[Act]:
-        """Return the acts that make the bytes after of those before: one, or the last of several of one session."""
+        """Return the acts that can have made the bytes after `change` of those before it.
+
+        Each made them by itself, or is the last of several acts of one session that made them together.
+        """
         since = max(change.since, change.at - _CHAIN)
         claims = self._claims.get(change.path, ())
         ended = [(act, claim) for act, claim in claims if since <= act.use.end + _SLACK]
         near = [(act, claim) for act, claim in ended if act.use.at - _EARLY <= change.at][-_LONGEST_CHAIN:]
         acts = []
         for session in {id(act.session) for act, _ in near}:
-            # What the note may hold after the claims of one session so far; each may have been the first one.
+            # What the note may hold after the claims of one session so far. The text before the change is always among
+            # it, because any claim may be the first that was part of the change.
             states: set[Bytes] = {change.before}
             for act, claim in near:
                 if id(act.session) == session:
@@ -181,7 +195,7 @@ class Authors:
         return None
 
     def _running(self, change: NoteChange) -> list[Act]:
-        """Return the commands that ran when the note changed."""
+        """Return the commands that ran when the note changed; `_commands` is sorted by when they began."""
         first = bisect_left(self._commands, change.at - self._longest, key=lambda act: act.use.at)
         last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
         return [act for act in self._commands[first:last] if act.use.succeeded and change.at <= act.use.end + _SLACK]
@@ -197,6 +211,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
+        # A path cannot have NUL in it, so the steps of such a command are not looked at.
         return Act(session, use, (), "" if "\0" in command else command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, use.details, use.cwd)]
@@ -248,19 +263,21 @@ def _of_patch(patch: str, cwd: str) -> Iterator[Claim]:
 
 
 def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
-    """Yield the hunks of a difference."""
+    """Yield each hunk of a unified diff as what its old lines are replaced by."""
     old: list[str] = []
     new: list[str] = []
     line = 0
     while lines and lines[0].startswith(("--- ", "+++ ")):
         lines = lines[1:]
+    # The head of a hunk ends the one before it, so one more is put behind the last.
     for text in [*lines, "@@"]:
         if text.startswith("@@"):
             if old or new:
                 yield Replacement("".join(old), "".join(new), line)
             old, new = [], []
             head = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", text)
-            # Where nothing is added the number is that of the line above.
+            # Lines are numbered as in the new text, for the hunks above are replaced by then. Of a hunk without new
+            # lines it is the number of the line above.
             line = int(head[1]) + (1 if head[2] == "0" else 0) if head else 0
         elif text[:1] in (" ", "-", "+"):
             old += [f"{text[1:]}\n"] if text[:1] != "+" else []
@@ -268,7 +285,10 @@ def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
 
 
 def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
-    """Return what a note that held `before` may hold after a claim: with or without a line end that no patch names."""
+    """Return what a note that held `before` may hold after a claim, nothing where the claim does not fit it.
+
+    A patch does not tell whether the last line has a line end, so both texts are returned.
+    """
     if claim.kind == "write":
         return (claim.text.encode("utf-8", "replace"),)
     if before is None:
@@ -277,29 +297,36 @@ def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
         return (None,)
     text = before.decode("utf-8", "surrogateescape")
     is_patch = any(edit.line or edit.old.endswith("\n") for edit in claim.edits)
-    place = 0
+    # A hunk without a number is looked for from the one before it on.
+    search_from = 0
+    # The hunks of a patch have whole lines: a last line without an end is tried with one, too.
     for source in [text, f"{text}\n"] if is_patch and not text.endswith("\n") else [text]:
         after: str | None = source
         for edit in claim.edits:
             if after is not None:
-                after, place = _edited(after, edit, place)
+                after, search_from = _edited(after, edit, search_from)
         if after is not None:
             results = (after, after.removesuffix("\n")) if is_patch else (after,)
             return tuple(result.encode("utf-8", "surrogateescape") for result in results)
     return ()
 
 
-def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
-    """Return `text` with one edit, None where it does not hold what is replaced, and where the next hunk may begin."""
+def _edited(text: str, edit: Replacement, search_from: int) -> tuple[str | None, int]:
+    """Return `text` after one edit, and from where on the old text of the next edit is looked for.
+
+    The text is None where it does not hold what is replaced. What has no number is looked for from `search_from` on,
+    then everywhere.
+    """
     if edit.everywhere:
         return (text.replace(edit.old, edit.new) if edit.old and edit.old in text else None), 0
     if edit.line:
         line_start = sum(len(line) + 1 for line in text.split("\n")[: edit.line - 1])
         start = line_start if text.startswith(edit.old, line_start) else -1
     elif edit.old:
-        start = text.find(edit.old, place)
+        start = text.find(edit.old, search_from)
         start = start if start >= 0 else text.find(edit.old)
     else:
+        # New lines that replace none go to the end.
         start = len(text)
     if start < 0:
         return None, 0
@@ -343,7 +370,7 @@ class Step(Struct, frozen=True):
 @lru_cache(1000)
 def _steps(command: str, cwd: str) -> tuple[Step, ...]:
     """Return the programs of a command, in the order in which they stand; none where it cannot be read."""
-    # For each text in it that may have no end, the rest is looked through.
+    # The search for the end of a heredoc may go through all that follows, so less is read the more of them there are.
     command = command[: _LONGEST_COMMAND // (1 + command.count("<<"))].replace("\\\n", " ")
     bodies = (match[4] for match in _HEREDOC.finditer(command))
     lexer = shlex.shlex(_HEREDOC.sub(r"<< \3", command), posix=True, punctuation_chars=_OPERATORS)
@@ -351,6 +378,7 @@ def _steps(command: str, cwd: str) -> tuple[Step, ...]:
     steps, words, folder = list[Step](), list[str](), cwd
     text, target, appends = None, "", False
     try:
+        # An operator ends a program, so one is put behind the last.
         tokens = iter([*lexer, ";"])
         for token in tokens:
             if not set(token) <= set(_OPERATORS):
@@ -360,6 +388,7 @@ def _steps(command: str, cwd: str) -> tuple[Step, ...]:
             elif token in (">", ">>") and words[-1:] != ["2"]:
                 target, appends = next(tokens), token == ">>"
             elif set(token) & set("<>"):
+                # Another redirection: the file behind it, and the 2 of `2>` before it, are no words of the program.
                 words = words[:-1] if words[-1:] == ["2"] else words
                 next(tokens)
             else:
@@ -374,7 +403,7 @@ def _steps(command: str, cwd: str) -> tuple[Step, ...]:
 
 
 def _printed(step: Step, *, escapes: bool = False) -> str | None:
-    """Return what a step prints, where that is known; the echo of some shells knows `escapes`."""
+    """Return what a step prints, None where that is not known; `escapes` is for shells whose echo reads `\\n`."""
     name, *words = step.words or ("",)
     if name == "cat" and not words:
         return step.text
@@ -386,7 +415,7 @@ def _printed(step: Step, *, escapes: bool = False) -> str | None:
         return None
     form, *values = (words[1:] if words[:1] == ["--"] else words) or ["%"]
     count = form.count("%s")
-    # The form is repeated until all values are printed; of other forms than "%s" nothing is known.
+    # printf repeats the form until all values are printed, and prints one without "%s" once. Other forms are not known.
     if form.count("%") > count or len(values) % (count or 1) or (values and not count):
         return None
     texts = iter(values)
@@ -394,24 +423,29 @@ def _printed(step: Step, *, escapes: bool = False) -> str | None:
 
 
 def _unescaped(text: str) -> str:
+    """Return a text with line end, tab and backslash for what stands for them behind a backslash."""
     return re.sub(r"\\([nt\\])", lambda match: {"n": "\n", "t": "\t"}.get(match[1], "\\"), text)
 
 
 def _wrote(act: Act, change: NoteChange) -> bool:
-    """Tell whether all steps of a command that write a note make its change; the echo of some shells knows escapes."""
+    """Tell whether the note holds what it has after `change` when all steps of a command were run on it."""
     steps = _steps(act.command, act.cwd)
+    # Whether echo reads escapes depends on the shell, which is not known.
     return any(change.after == _after(steps, change, escapes=escapes) for escapes in (False, True))
 
 
 def _took(act: Act, change: NoteChange) -> bool:
-    """Tell whether a command removes or moves a note, or brings another one, so quickly that nobody else could."""
+    """Tell whether a command removed or moved the note, or brought another one to its path.
+
+    It has to be so quick that nobody else can have done so while it ran.
+    """
     is_quick = act.use.at <= change.at and act.use.end - act.use.at <= _SHORT
     steps = () if _MISSED.search(f"{act.command}\n{act.use.text}") else _steps(act.command, act.cwd)
     return is_quick and any(_moves(step, change) for step in steps)
 
 
 def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes:
-    """Return what the note of `change` holds after `steps`."""
+    """Return what the note of `change` holds after `steps`: those of tee, sed -i, and of programs with known output."""
     now = change.before
     for step in steps:
         is_tee = step.words[0] == "tee"
@@ -427,7 +461,10 @@ def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes
 
 
 def _after_sed(script: str, before: bytes) -> bytes:
-    """Return a text after a script of sed, which is taken by its words; as it was for a script of another kind."""
+    """Return `before` after a script of sed, unchanged where the script is neither s/old/new/ nor /gone/d.
+
+    `old` and `gone` are taken as plain text, not as patterns.
+    """
     match = _SED.fullmatch(script)
     if match is None:
         return before
@@ -439,7 +476,7 @@ def _after_sed(script: str, before: bytes) -> bytes:
 
 
 def _moves(step: Step, change: NoteChange) -> bool:
-    """Tell whether a step removes the note that is gone, by its name, or moves it to where its text is, or from there.
+    """Tell whether a step can have made `change`: it removes the note by name, or moves or copies it to or from a twin.
 
     `rm -f` says nothing where somebody was faster, and of what lies in a folder, or fits a pattern, nobody knows.
     """
@@ -450,6 +487,7 @@ def _moves(step: Step, change: NoteChange) -> bool:
     if name not in (("mv",) if is_gone else ("mv", "cp", "install", "rsync")) or len(step.args) < 2:
         return False
     *sources, last = map(step.at, step.args)
+    # From where to where the text may have been moved: a twin is a note that has, or had, the same text.
     pairs = [(change.path, twin) if is_gone else (twin, change.path) for twin in change.twins]
     # The last word is the new path, or the folder that gets a file of the same name.
     fitting = [source for source, target in pairs if _real(last) in _ways_to(target, Path(source).name)]
@@ -483,7 +521,10 @@ _CONTEXT = 200
 
 
 def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
-    """Write down who made the changes of which nobody asked yet; returns what cannot be read. Raises EditRefused."""
+    """Write down who made those changes for which no author was looked for yet. Raises EditRefused.
+
+    Returns a sentence for each transcript, reflog or ledger that cannot be read.
+    """
     pending = {(edit.id, edit.place): edit for edit in journal.without_author()}
     if not pending:
         return []
@@ -498,6 +539,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         moves = []
         problems.append(error.message)
 
+    # Each text that a note holds now, or held before an edit, and the paths of those notes.
     holders = defaultdict[int | None, set[str]](set)
     heads = [(path, head.blob) for path, head in journal.heads().items()]
     for path, blob in [*heads, *((edit.path, edit.before) for edit in edits)]:
@@ -509,8 +551,8 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         except EditRefused:
             # A text that is gone proves nothing.
             return None
-        others = holders[edit.before if edit.after is None else edit.after] - {edit.path}
-        twins = frozenset(_real(roots.workspace / path) for path in others)
+        twin_paths = holders[edit.before if edit.after is None else edit.after] - {edit.path}
+        twins = frozenset(_real(roots.workspace / path) for path in twin_paths)
         return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since, twins=twins)
 
     def fits(move: Move, edit: Edit) -> bool:
@@ -538,7 +580,10 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
 
 
 def _with_start(move: Move, edits: Sequence[Edit], made: Callable[[Move, Edit], bool]) -> Move:
-    """Tell since when a move wrote: each change that it made takes it back as far as the one before may be."""
+    """Return `move` with the time at which it wrote its first file; git tells only when it was done.
+
+    From its end backwards, each edit that it made is its start so far; one shortly before that may be its work, too.
+    """
     # A reset or a rebase may find the new text there, as a person wrote it, or bring it back in no time.
     is_forced = move.what.startswith("reset") or "rebase" in move.what
     for edit in () if is_forced else reversed(edits):

@@ -170,7 +170,7 @@ def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Bud
 def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     """Return the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker.
 
-    It is empty where OpenClaw puts no file into it.
+    It is empty where OpenClaw puts no file into a prompt.
     """
     if not host.limit:
         return ""
@@ -179,6 +179,7 @@ def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     if length <= host.limit:
         return text
     head, tail = shares(length, host.limit, name, newer=host.newer)
+    # Where head and tail meet, nothing is cut out.
     if head >= length - tail:
         return whole
     first, last = whole[: _index(whole, head)], whole[_index(whole, length - tail, forward=True) :]
@@ -202,6 +203,7 @@ def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int
             return len(_short_marker(head, tail, length))
         return jsstring.utf16_len(_marker(head, tail, length, name)) + sum(share > 0 for share in (head, tail))
 
+    # The first estimate is of the marker that keeps nothing.
     head = tail = 0
     for _ in range(3):
         room = max(0, limit - marked(head, tail))
@@ -209,11 +211,13 @@ def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int
     # What is still too long goes from the tail first.
     while (over := head + tail + marked(head, tail) - limit) > 0 and (head or tail):
         head, tail = (head, max(0, tail - over)) if tail else (max(0, head - over), 0)
+    # One character is kept rather than none, where it has room beside its marker.
     return (1, 0) if not head and not tail and 1 + marked(1, 0) <= limit else (head, tail)
 
 
 def _is_short(limit: int, length: int, name: str) -> bool:
     """Tell whether the marker would leave so little that a short one stands in its place."""
+    # 2 for the line ends around it.
     return limit - jsstring.utf16_len(_marker(0, 0, length, name)) - 2 < _FEWEST
 
 
@@ -250,11 +254,12 @@ def _claude(text: str, host: HostLimit) -> State:
     by_bytes = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
     last_end = trimmed.rfind("\n", 0, by_bytes + 1)
     if size > host.limit and last_end >= 0:
-        # It ends with a line that is whole, where there is one.
+        # The cut goes back to the end of the last whole line, if there is one.
         by_bytes = last_end
     kept = min(by_lines, by_bytes)
     cut = None
     if kept < len(trimmed):
+        # `kept` counts in the trimmed text, a cut in the whole note.
         start = text.find(trimmed)
         from_next_line = kept + 1 if trimmed[kept] == "\n" else kept
         cut = _cut(text[: start + len(trimmed)], start + from_next_line, start + len(trimmed))
@@ -264,7 +269,7 @@ def _claude(text: str, host: HostLimit) -> State:
 
 
 def _cut(text: str, start: int, end: int, *, goes_on: bool = False) -> Cut:
-    """Return the cut of the characters from `start` to `end`; unless the text `goes_on` all to the end is lost."""
+    """Return the cut of the characters from `start` to `end`; the host reads on behind them only where it `goes_on`."""
     line, column = _place(text, start)
     until_line, until_column = _place(text, end) if goes_on else (0, 0)
     return Cut(line, column, until_line, until_column, lost=jsstring.utf16_len(text[start:end]))
@@ -276,7 +281,11 @@ def _place(text: str, index: int) -> tuple[int, int]:
 
 
 def _index(text: str, units: int, *, forward: bool = False) -> int:
-    """Return which character `units` UTF-16 units fall on; of a halved one itself, or `forward` the one behind it."""
+    """Return the index of the character behind the first `units` UTF-16 units of a text.
+
+    Where they end in the middle of a character, it is the index of that one, or with `forward` of the next.
+    """
+    # A unit has two bytes. Half a character is decoded as a high surrogate at the end.
     head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
     is_halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
     return len(head) - 1 if is_halved and not forward else len(head)

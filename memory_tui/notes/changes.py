@@ -39,7 +39,10 @@ class FileChange(Struct, frozen=True):
 
 
 def moves(files: Sequence[FileChange]) -> dict[str, str]:
-    """Return the new path of each note that goes while one of the same name comes, or while one comes and one goes."""
+    """Return old path -> new path of the notes that are moved by a change.
+
+    A note that goes is moved where a note of the same file name comes, or where one note goes and one comes in all.
+    """
     new = [file.path for file in files if file.before is None and file.after is not None]
     old = [file.path for file in files if file.before is not None and file.after is None]
     if len(new) == 1 and len(old) == 1:
@@ -188,7 +191,7 @@ class Lines(Struct, frozen=True):
     def delete(self, first: int, last: int) -> Lines:
         """Return a copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
         above, below = self.lines[: first - 1], self.lines[last:]
-        # A blank line below goes where one is above, or nothing.
+        # A blank line below goes where the line above is blank, or where there is none above.
         if below and not below[0].strip() and (not above or not above[-1].strip()):
             below = below[1:]
         elif not below and above and end_of(self.lines[-1]) == "":
@@ -198,7 +201,7 @@ class Lines(Struct, frozen=True):
 
     def check(self, first: int, last: int, path: str) -> None:
         """Raise EditRefused unless these lines are there."""
-        # An editor shows an empty line behind the last line end.
+        # An editor shows an empty line behind the last line end, which is no line of the note.
         if first == len(self.lines) + 1 and last == first and (not self.lines or end_of(self.lines[-1])):
             raise EditRefused(f"Line {first} of {path} is empty: the text ends above it.", "Choose lines with text.")
         if not 1 <= first <= last <= len(self.lines):
@@ -220,7 +223,8 @@ class ShownLines(Struct, frozen=True):
         now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in note.texts()]
         moved = 0
         for start, end, _, new_end in changed_spans(self.lines, now):
-            # Spans count from 0: what ends before the index of the first line only moves it.
+            # Spans count from 0 and end before `end`, lines count from 1: one that ends at first - 1 or earlier is all
+            # above, and only moves the lines; one that begins at `last` or later is all below.
             if end < first:
                 moved = new_end - end
             elif start < last:
@@ -289,7 +293,7 @@ def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
     kept_from = 0
     for start, end, new_start, new_end in changed_spans(shown_before, shown):
         lines += old.lines[kept_from:start]
-        # Lines that are new stand for none.
+        # Of new lines more than old ones, each has the empty text as what was there before.
         replaced = [*old.lines[start:end], *[""] * (new_end - new_start)]
         for (line, has_end), before in zip(shown[new_start:new_end], replaced, strict=False):
             above = lines[-1] if lines else ""
@@ -301,6 +305,7 @@ def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
 
 def _with_odd_bytes(before: str, line: str) -> str:
     """Return `line` with what `before` holds for each U+FFFD that was shown for it and is still there."""
+    # What was typed may hold half a surrogate pair, which UTF-8 cannot.
     if not _ODD.search(before) or "\ufffd" not in line:
         return line.encode("utf-8", "replace").decode() if not line.isascii() else line
     letters = list(line)
@@ -330,7 +335,8 @@ def sections(texts: Sequence[str]) -> list[Section]:
 
 def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
     """Return the lines that belong together with `line`: a list item with what is indented below it, or a paragraph."""
-    # With a line 0, and one behind the last, which end a block as blank lines and headings do.
+    # Headings become blank, as both end a block. A blank line in front and one behind end the first and the last block,
+    # and the index of a line is its number.
     lines = ["", *("" if HEADING.match(text) else text for text in texts), ""]
     if not lines[line].strip():
         return line, line
@@ -341,6 +347,7 @@ def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
     while lines[last + 1].strip():
         below = lines[last + 1]
         indent = len(below) - len(below.lstrip())
+        # Below an item the next block begins with what is not indented deeper, below a paragraph with an item.
         is_next = indent <= len(item[1]) if item else ITEM.match(below) is not None
         if is_next:
             break
@@ -410,6 +417,7 @@ def unmaskings(change: Change) -> tuple[str, ...]:
 def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
     """Yield the unified diff of one file, in which secrets are masked and lines keep their numbers."""
     before, after = _split(file.before), _split(file.after)
+    # The text of before comes first, so that a secret which stood there keeps its mark in the text after.
     marks: dict[str, str] = {}
     shown, new_shown = _masked_lines(file.before, SECRET, marks), _masked_lines(file.after, mark, marks)
     yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
@@ -428,6 +436,7 @@ def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
         start, end = max(0, first_start - context), min(len(before), last_end + context)
         new_start, new_end = start + first_new_start - first_start, end + last_new_end - last_end
         yield DiffLine("hunk", f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@")
+        # The empty span at the end brings the unchanged lines behind the last change.
         for gone_from, gone_to, new_from, new_to in [*spans, (end, end, new_end, new_end)]:
             moved = new_from - gone_from
             for at in range(start, gone_from):
@@ -440,7 +449,10 @@ def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
 
 
 def _range(start: int, end: int) -> str:
-    """Return the range of lines from `start` on (from 0) as a hunk has it: first line (from 1), and how many."""
+    """Return the lines `start` to `end` (from 0, without `end`) as the head of a hunk has them: first line, count.
+
+    The first line counts from 1; an empty range names the line above it.
+    """
     return f"{start + 1 if end > start else start},{end - start}"
 
 
@@ -452,14 +464,15 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
 
 
 def _masked_lines(data: bytes | None, mark: str, marks: dict[str, str]) -> list[str]:
-    """Return the lines of a note, as many as it has; a secret that has no mark among `marks` gets this one.
+    """Return the lines of a note with a mark for each secret; their number stays.
 
-    Secrets are looked for in the whole note: a key may have many lines.
+    `marks` has the marks of secrets that were met before; a new one gets `mark`, and is added to them. Secrets are
+    looked for in the whole note: a key may have many lines.
     """
 
     def shown(secret: str) -> str:
         return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))
 
     *ended, last = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")
-    # The last has no end, so what stands there is no part of one.
+    # No LF follows the last line, so that CR at its end is text.
     return [*(line.removesuffix("\r") for line in ended), last]

@@ -35,9 +35,9 @@ from memory_tui.workspace.roots import destination
 
 
 class ExternalEdit(Struct, frozen=True):
-    """A note as another program gets it: stored and absolute path, and the change that takes nothing from it yet.
+    """A note as another program gets it: its stored and absolute path, and its bytes `before`.
 
-    `last` is the number of the journal's newest change, 0 for none.
+    `was` are mode and time (ns) of its file; `last` is the number of the journal's newest change, 0 for none.
     """
 
     path: str
@@ -56,7 +56,7 @@ class AppliedChange(Struct, frozen=True):
 
 
 Changed = Callable[[tuple[str, ...]], object]
-"""Is called with the paths of the notes that a change was made to."""
+"""Is called with the paths of the notes that a change was made to; `len` takes them and does nothing."""
 
 
 class Curator:
@@ -103,11 +103,12 @@ class Curator:
                     entry, result = self._written(change, files, until)
                     break
                 except SameLinesChanged as news:
-                    # It came to touch while it was written; whether it does still shows when it is planned again.
+                    # Somebody changed the same lines during the writing. Planning again tells whether they still clash.
                     if time.monotonic() > until:
                         raise self._conflict(change, news.view, draft) from None
             self._forget(draft)
         self._changed(change.paths)
+        # A file that came out otherwise than it was wished has what others wrote, too.
         wishes = {file.path: (file.before, file.after) for file in change.files}
         merged = tuple(file.path for file in result if wishes[file.path] != (file.before, file.after))
         return AppliedChange(entry, replace(change, files=result), merged)
@@ -146,6 +147,7 @@ class Curator:
         """Return what "undo" or "redo" would do. Raises EditRefused."""
         entries = self.journal.entries()
         stack = _stack(entries, kind)
+        # `last` is what is taken back: the change itself, its undo, or the redo after that.
         for entry, last in stack:
             if number in (None, entry.id):
                 files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
@@ -230,6 +232,7 @@ class Curator:
         )
         entry = self.journal.begin(replace(change, files=recorded))
         result = []
+        # The hidden names of replaced files that a writer still has open.
         left: list[str] = []
         try:
             for number, file in enumerate(files):
@@ -237,6 +240,7 @@ class Curator:
                 result.append(replace(recorded[number], before=made.before, after=made.after))
                 left += open_still
             done = replace(entry, state="done", left=journals.clear(self.roots, entry, left))
+            # Without a result the journal keeps the texts that it has of the beginning.
             return self.journal.settle(done, result or None), tuple(result) or recorded
         except (SameLinesChanged, MemoryTuiError) as error:
             is_theirs = isinstance(error, SameLinesChanged)
@@ -267,8 +271,8 @@ class Curator:
         return Conflict(message, step, view, number, change=change)
 
     def _forget(self, draft: int) -> bool:
-        """Do without a draft; False where there is none of that number. Only while locked."""
-        # Entries come in the order of their numbers.
+        """Throw a draft away; False where there is none of that number, and for 0. Only while locked."""
+        # Entries come in the order of their numbers, so the first after `draft - 1` is the draft, if there is one.
         for entry in self.journal.entries(since=draft - 1)[:1] if draft else ():
             if entry.id == draft and entry.state == "draft":
                 self.journal.put(replace(entry, state="refused", reason="the draft was thrown away"))
@@ -297,9 +301,9 @@ def curator(plan: Plan, changed: Changed = len) -> Curator:
 
 
 def _stack(entries: tuple[JournalEntry, ...], kind: str) -> list[tuple[JournalEntry, JournalEntry]]:
-    """Return what can be undone or redone, the next one first, each with the change that made or undid it last.
+    """Return what can be undone or redone, the next one first, each with the newest change that made or undid it.
 
-    A new change ends what can be redone.
+    Both are the same entry for a change that was never undone. After a new change nothing can be redone.
     """
     undo, redo = dict[int, tuple[JournalEntry, JournalEntry]](), dict[int, tuple[JournalEntry, JournalEntry]]()
     for entry in entries:

@@ -23,6 +23,7 @@ from memory_tui.secrets.finder import masked
 
 _SECONDS = 20.0
 _MOST = 32 * 1024 * 1024
+"""How long git may take, and how many bytes it may answer."""
 _ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -33,6 +34,7 @@ _ALONE = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+"""The environment in which git reads no settings but the repository's, asks nobody and fetches nothing."""
 _MOST_MOVES = 1000
 _MOVE = re.compile(r"(?P<old>[0-9a-f]+) (?P<new>[0-9a-f]+) .*> (?P<at>\d+) [+-]\d{4}\t(?P<what>.*)")
 
@@ -63,6 +65,7 @@ class History:
     def __init__(self, workspace: Path) -> None:
         self._workspace = Path(os.path.realpath(workspace))
         self._trees: dict[str, dict[str, str]] = {}
+        """Of each commit that was read: path from the top of the repository -> hash of the file."""
 
     def top(self) -> Path | None:
         """Return the folder of the repository around the workspace, on its file system; None without one or git."""
@@ -76,7 +79,10 @@ class History:
         return None
 
     def root(self) -> str:
-        """Return the first commit of the repository, empty where there is none. Raises GitFailed."""
+        """Return the first commit of the repository, of several the last that git lists. Raises GitFailed.
+
+        Empty where there is no repository.
+        """
         top = self.top()
         return "" if top is None else _git(top, "rev-list", "--max-parents=0", "HEAD").decode().split()[-1]
 
@@ -104,11 +110,15 @@ class History:
             return False
 
     def _holds(self, commit: str, path: str, data: bytes | None) -> bool:
-        """Tell whether `path` is `data` in a commit; in the one of zeros, which is none, there is no note."""
+        """Tell whether a commit has the note `path` with the bytes `data`, or lacks it where they are None.
+
+        A reflog names no commit by zeros: then there is no note.
+        """
         if not commit.strip("0"):
             return data is None
         top = self.top() or self._workspace
         if commit not in self._trees:
+            # A row is mode, kind and hash, then a tab and the path.
             rows = os.fsdecode(_git(top, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
             self._trees[commit] = {
                 name: row.split()[-1] for row, _, name in (row.partition("\t") for row in rows) if row
@@ -116,13 +126,14 @@ class History:
         name = Path(os.path.relpath(self._workspace / path, top)).as_posix()
         if data is None:
             return name not in self._trees[commit]
+        # Git names a file by the hash of this head and its bytes.
         blob = b"blob %d\0" % len(data) + data
         digest = hashlib.sha1(blob, usedforsecurity=False) if len(commit) == 40 else hashlib.sha256(blob)
         return self._trees[commit].get(name) == digest.hexdigest()
 
 
 def _git(folder: Path, *words: str) -> bytes:
-    """Return what git says. Raises GitFailed."""
+    """Run git in `folder` and return what it prints. Raises GitFailed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(

@@ -55,19 +55,23 @@ def history(
     # Where there are older ones, those of this program before the oldest edit are left to the next call.
     since = edits[-1].id - 1 if len(edits) == most else 0
     changes = (entry for entry in journal.entries(since) if not until or entry.id < until)
-    own = [entry for entry in changes if path in (None, *entry.paths)]
-    return tuple(sorted([*own, *by_others(edits, joined=joined and path is None)], key=_newest))
+    by_program = [entry for entry in changes if path in (None, *entry.paths)]
+    return tuple(sorted([*by_program, *by_others(edits, joined=joined and path is None)], key=_newest))
 
 
 def _newest(entry: JournalEntry) -> tuple[float, int]:
-    """Return by what entries are ordered: the newest first, though it may have been seen before an older one."""
+    """Return the key that sorts entries newest first: by time, for an older change may have been seen later."""
     return -entry.at, -entry.id
 
 
 def by_others(edits: Iterable[Edit], *, joined: bool) -> list[JournalEntry]:
-    """Return what others did, newest first; `joined`, what became of many notes at once by one author is one entry."""
+    """Return what others did of `edits`, newest first. Both sort orders are the same: newest first.
+
+    With `joined` what one author did to many notes at once is one entry, else each edit is.
+    """
     bursts: list[list[Edit]] = []
     for edit in edits:
+        # A burst holds edits of others only: one of this program begins none, and `who` names another author for it.
         last = bursts[-1][-1] if bursts else edit
         if bursts and joined and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
             bursts[-1].append(edit)
@@ -81,13 +85,13 @@ def by_others(edits: Iterable[Edit], *, joined: bool) -> list[JournalEntry]:
 
 
 def entry_of(burst: Sequence[Edit]) -> JournalEntry:
-    """Return what somebody else did, newest first, as an entry of the journal."""
+    """Return what somebody else did as one entry of the journal; `burst` are the edits, newest first, at least one."""
     by_path: dict[str, RecordedNote] = {}
     for edit in burst:
         # From the text before its oldest edit to the one after its newest.
         after = by_path[edit.path].after if edit.path in by_path else edit.after
         by_path[edit.path] = RecordedNote(edit.path, edit.before, after)
-    # What came and went meanwhile is in the texts between.
+    # A note that is again what it was is left out, unless all are.
     notes = [note for note in by_path.values() if note.before != note.after] or list(by_path.values())
     newest = burst[0]
     title = title_of(newest) if len(burst) == 1 else f"{who(newest)} {_deeds(notes)}"
@@ -121,7 +125,7 @@ def title_of(edit: Edit) -> str:
 
 
 def news(edits: Sequence[Edit]) -> str:
-    """Return what others did, as a sentence goes on; empty for nothing."""
+    """Return what others did as a part of a sentence: "3 changes by codex, 1 note deleted"; empty for nothing."""
     notes = entry_of(edits).files if edits else ()
     new_texts = {note.after for note in notes if note.before is None}
     # What is gone here and new there was moved.
@@ -144,6 +148,7 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
     edits = journal.edits(path, most=_MOST_STEPS) if edits is None else edits
     lines: list[Edit | None] = [None] * len(texts)
     version = _Version(texts, list(range(len(texts))))
+    # The text of `version`: the next older change has to be one that ended in it.
     blob = journal.blob_of(data)
     if blob is None and edits:
         # What it holds was not seen yet; lines that were there before came as they did.
@@ -163,13 +168,15 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
 def _keep_first(
     journal: Journal, path: str, edits: Sequence[Edit], places: dict[str, int], lines: list[Edit | None]
 ) -> None:
-    """Note in `lines` the change that a line came with at first; `places` has the text of each such line -> its place.
+    """Put into `lines` the change that each line which was brought back came with at first.
 
-    A place that is settled is taken out.
+    `edits` are the changes before it was brought back, newest first; `places` has text -> index in `lines` of each such
+    line. What is settled is taken out of it.
     """
     for index, edit in enumerate(edits):
         data = journal.text(edit.before) if places else None
         texts = Lines.of(data).texts()
+        # Of the newest older text that held a line, its origin is that of the line.
         again = places.keys() & set(texts)
         origins = blame(journal, path, data or b"", edits[index + 1 :]) if again else []
         for line in again:
@@ -184,10 +191,14 @@ class _Version(NamedTuple):
 
 
 def _older(version: _Version, data: bytes | None, edit: Edit | None, origins: list[Edit | None]) -> _Version:
-    """Return the version before, which holds `data`; what of this one is new came with `edit`, noted in `origins`."""
+    """Return the version before `version`, which holds `data`, with the places of its lines in the newest text.
+
+    Lines that only `version` has came with `edit`: that is put into `origins`, at their places in the newest text.
+    """
     old, now = Lines.of(data).texts(), version.lines
     places = [-1] * len(old)
     same_from = 0
+    # The empty span at the end is for the lines behind the last change.
     for start, end, now_start, now_end in [*changed_spans(old, now), (len(old), len(old), len(now), len(now))]:
         # What stands between two changes is the same in both versions.
         places[same_from:start] = version.places[now_start - (start - same_from) : now_start]
@@ -239,12 +250,14 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
         start = journal.numbers().start or time.time()
         # Of one note the last change up to then says it all, and a record may have 100,000 others.
         older = journal.edits(path, until=change, before=at, most=-1 if path is None else 1)
+        # Edits come newest first: `then` gets the newest text of each note up to then, `first` that before its oldest.
         then = {edit.path: edit.after for edit in reversed(older)}
         first = {} if path in then else {edit.path: edit.before for edit in journal.edits(path)}
         if path is not None and not (then or first):
             raise EditRefused(f"The record has no change of {path}.", step)
         is_recorded = change > 0 or at >= start
         then = first | then if is_recorded else then
+        # Notes that have changes, of which none tells what they were so early.
         unknown = len(first.keys() - then.keys())
         files = [FileChange(name, curator.read(name), journal.text(blob)) for name, blob in then.items()]
         files = [file for file in files if file.before != file.after]
@@ -285,6 +298,7 @@ def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
     """
     files: dict[str, FileChange] = {}
     for path, number in losses:
+        # Both bounds are excluded, which leaves the change `number`.
         edit = next(iter(curator.journal.edits(path, since=number - 1, until=number + 1)), None)
         before = curator.journal.text(edit.before) if edit is not None else None
         if before is None:
@@ -337,7 +351,7 @@ def _said(text: str) -> list[str]:
 def is_loss(journal: Journal, edit: Edit) -> bool:
     """Return whether another program removed a note, or took lines out of a daily one, or most of many out of another.
 
-    What git removes it has. Raises EditRefused.
+    Notes that git removed are no loss, because git has them. Raises EditRefused.
     """
     if edit.kind != OTHERS or not edit.minus or edit.author == EDITOR:
         return False
@@ -349,6 +363,7 @@ def is_loss(journal: Journal, edit: Edit) -> bool:
     lost = len(lost_lines(before, after))
     lines = len(_said(before))
     if is_daily(edit.path):
+        # A line that was reworded is gone, too, so it takes fewer lines than before, or most of them gone.
         return lost > 0 and (len(_said(after)) < lines or 2 * lost > lines)
     return lines >= _MANY_LINES and lost > _OVERWRITTEN * lines
 
@@ -361,9 +376,10 @@ def text_of(journal: Journal, blob: int | None) -> str:
 def lost_notes(
     journal: Journal, read: Callable[[str], bytes | None], texts: Sequence[tuple[str, str]]
 ) -> list[LostNote]:
-    """List each loss of which lines are still lacking. `read` gives a note as it is, `texts` has path and text of all.
+    """List each loss of which lines are still lacking, oldest first.
 
-    Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
+    `read` gives a note as it is, `texts` has path and text of all. Lines that stand in another note now were moved, and
+    are not lost. Raises EditRefused.
     """
     losses: list[LostNote] = []
     with journal.kept():
@@ -379,7 +395,7 @@ def lost_notes(
             lines = lost_lines(before, (now or b"").decode("utf-8", "replace"))
             newer = [line for note in losses if note.path == edit.path for line in note.lines]
             elsewhere = [text for path, text in texts if path != edit.path]
-            # They count once, and not where one other note, or a newer loss, has all of them.
+            # It is a loss unless one other note, or the newer losses of this note, hold all of its lines.
             if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
                 losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), is_gone=now is None, by=who(edit)))
     return losses[::-1]

@@ -54,7 +54,10 @@ KEEP_DAYS = 90
 KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
 _DEEPEST, _DEEPEST_LARGE, _STEPPED_BYTES = 1024, 16, 1 << 26
-"""On how many others a version may rest, fewer the larger it is, for a person waits until all are unpacked."""
+"""How many differences a version may rest on: at most, of a text of any size, and how many bytes they may unpack to.
+
+A person waits until all are unpacked, so the chain of a large text is shorter.
+"""
 _REST, _MOST_RESTS, _LARGEST_REST = 32, 64, 1 << 18
 """The last text that was read, and every so many below it, stay in memory: their neighbours are unpacked from them."""
 _SHORTEST_PREFIX = 8
@@ -63,6 +66,7 @@ _MAGIC = b"\x28\xb5\x2f\xfd"
 _PATCH, _NEAR = b"\x93", 1 << 15
 """How a text begins that is kept as what came between the bytes of before, as zstd never does; how far deflate sees."""
 _LARGE, _LARGEST_WINDOW = 1 << 20, 27
+"""Bytes from which a text is packed quickly, in a window as large as it is; the largest window, as a power of two."""
 _MOST_COUNTED = 1 << 24
 """Bytes of two texts of which lines are compared."""
 _DAY_SECONDS = 86_400.0
@@ -78,6 +82,7 @@ _NEW_EDIT = f"INSERT INTO note_edit VALUES ({'?, ' * 11}NULL)"
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 _UNSETTLED = """AND (state = 'intent' OR more <> '{"left": []}')"""
+"""What selects the entries that were cut off, or have hidden files left."""
 
 
 class Author(Struct, frozen=True):
@@ -305,7 +310,8 @@ class Journal:
         """
 
         def write(connection: apsw.Connection, scope: int) -> tuple[Edit, ...]:
-            # Who settles a change of this program that is on its way into notes says what they were.
+            # Notes that an unsettled change of this program is for are left out: who settles it writes down what they
+            # were.
             sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
                 JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
             changing = {path for (path,) in connection.execute(sql, (scope, self._scope))}
@@ -329,7 +335,7 @@ class Journal:
 
         Only while the journal is locked.
         """
-        return self._run(self._forgotten)
+        return self._run(self._forget_old)
 
     def clear(self, *, others: bool = False) -> None:
         """Forget every change of this workspace, or those of `others` alone, and what each note was."""
@@ -370,7 +376,8 @@ class Journal:
 
         def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
             is_recording = connection.execute(_BEGAN, (scope,)).get is not None
-            # What somebody else made of the notes before comes first; a size of -1 is read again by whoever looks next.
+            # What others made of the notes until now is written down first. No file has the size -1, so that whoever
+            # looks next reads the note again.
             for file in change.files if is_recording else ():
                 at = min(entry.at, file.mtime_ns / 1e9) if file.mtime_ns else entry.at
                 self._observe(connection, scope, Sight(file.path, file.before, at, size=-1))
@@ -387,7 +394,7 @@ class Journal:
 
         def record(connection: apsw.Connection, scope: int) -> JournalEntry:
             made = self._put(connection, scope, entry, change.files, settled=True)
-            self._set_aside(connection, scope, made, since)
+            self._name_editor(connection, scope, made, since)
             return made
 
         return self._run(record)
@@ -431,7 +438,7 @@ class Journal:
             entry = replace(entry, files=tuple(notes))
         is_recording = connection.execute(_BEGAN, (scope,)).get is not None
         for note in entry.files if settled and is_recording else ():
-            # Who looks next reads it, whatever its size and time are.
+            # No file has the size -1, so that whoever looks next reads the note.
             sql = """UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0
                 WHERE scope = ? AND path = ?"""
             connection.execute(sql, (note.after, scope, storable(note.path)))
@@ -440,7 +447,10 @@ class Journal:
     def _recorded(
         self, connection: apsw.Connection, scope: int, entry: JournalEntry, place: int, file: FileChange
     ) -> RecordedNote:
-        """Write down a note of an entry, the `place`th, with its texts, of which the nearest known is the base."""
+        """Write down the `place`th note of an entry with its texts.
+
+        They are kept as what differs from the text that the note had when it was last seen, or after its last change.
+        """
         path_id = row_id(connection, "note_path", scope=scope, path=file.path)
         last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
         sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
@@ -450,7 +460,7 @@ class Journal:
         connection.execute(_NEW_EDIT, (scope, entry.id, place, path_id, entry.at, *texts, file.mode, file.mtime_ns))
         return RecordedNote(file.path, before, after, file.mode, file.mtime_ns)
 
-    def _set_aside(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
+    def _name_editor(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
         """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
         note = made.files[0]
         these = """WHERE scope = ?1 AND path = (SELECT id FROM note_path WHERE scope = ?1 AND path = ?2) AND id > ?3
@@ -465,7 +475,7 @@ class Journal:
         """Write down what became of one note since it was last seen."""
         path_id = row_id(connection, "note_path", scope=scope, path=sight.path)
         last_blob, last_size = next(connection.execute("SELECT blob, size FROM note_path WHERE id = ?", (path_id,)))
-        # A note without a size was never seen.
+        # A note without a size was never seen. Its first text is a change only if it is new and all notes were known.
         was_seen = last_size is not None
         if sight.data is None and not was_seen:
             return None
@@ -493,9 +503,10 @@ class Journal:
     def _keep(
         self, connection: apsw.Connection, data: bytes | None, base: int | None, prefix: bytes | None = None
     ) -> int | None:
-        """Keep a text, as what differs from that of `base`, which may be passed as `prefix`; returns its number.
+        """Keep a text as what differs from the text `base`; return its number, None for no text.
 
-        Where the chain of differences is as long as may be, or that text too short, it is kept whole.
+        `prefix` is the text of `base` where the caller has it. A text is kept whole where the chain of differences is
+        as long as it may be, or the text of `base` too short.
         """
         if data is None:
             return None
@@ -513,7 +524,7 @@ class Journal:
         connection.execute(sql, (blob_hash(data), base, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
-    def _forgotten(self, connection: apsw.Connection, scope: int) -> int:
+    def _forget_old(self, connection: apsw.Connection, scope: int) -> int:
         """Delete what is older or more than the journal keeps; returns how many changes. An open one stays."""
         oldest = self.clock() - self.most_days * _DAY_SECONDS
         last = connection.execute(_sql("too_much"), (scope, self.most_bytes)).get
@@ -523,6 +534,7 @@ class Journal:
         old_edits = """FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
             AND id NOT IN (SELECT id FROM note_change WHERE scope = ?4)"""
         values = scope, oldest, last, self._scope
+        # From before the newest change that goes not everything is known any more.
         sql = f"UPDATE note_start SET at = max(at, coalesce((SELECT max(at) {old_edits}), 0)) WHERE scope = ?1"
         connection.execute(sql, values)
         connection.execute(f"DELETE {old_edits}", values)
@@ -558,7 +570,7 @@ class Journal:
         return self._run(lambda c, _: how(c) if c.table_exists(None, "note_start") else nothing, write=False)
 
     def _run(self, how: Callable[[apsw.Connection, int], T], *, write: bool = True) -> T:
-        """Return what `how` makes of the tables and, where it may write them, of the number of the workspace."""
+        """Return what `how` makes of the connection and the number of the workspace, which is 0 to read only."""
         try:
             # A broken database is set aside with a warning; the second attempt makes a new one.
             for tell in (state_db.warn, None):
@@ -630,8 +642,9 @@ def _packed(data: bytes, prefix: bytes | None) -> bytes:
         tail = _common_start(data[head:][::-1], prefix[head:][::-1])
         middle = data[head : len(data) - tail]
         if len(middle) < _NEAR:
+            # -15: no head and no check sum; the hash of the text checks it.
             coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, prefix)
-            # Three values in MessagePack begin with _PATCH.
+            # MessagePack begins three values with the byte _PATCH, by which `_unpacked` knows them.
             return msgspec.msgpack.encode((head, tail, coder.compress(middle) + coder.flush()))
     options: dict[int, int] = {_P.compression_level: 3 if size > _LARGE else 9}
     if size > _LARGE:
@@ -649,7 +662,10 @@ def _common_start(first: bytes, second: bytes) -> int:
 
 
 def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
-    """Return a text from the one in memory, or the whole one, that it rests on; None where one is gone or damaged."""
+    """Unpack a text, from the nearest text in memory that it rests on, or else from the whole one that it rests on.
+
+    None where one of them is gone or damaged.
+    """
     steps: list[tuple[int, int, bytes]] = []
     """Number, hash and packed text of what is unpacked, the last one first."""
     text = digest = None
@@ -663,19 +679,22 @@ def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
         text = _rests.get((number, digest))
         if text is None:
             steps.append((number, digest, packed))
-    for left, (number, digest, packed) in reversed(list(enumerate(steps))):
+    for steps_left, (number, digest, packed) in reversed(list(enumerate(steps))):
         try:
             text = _unpacked(packed, text)
         except (zstd.ZstdError, zlib.error, msgspec.MsgspecError, ValueError, TypeError):
             return None
-        if not left % _REST and len(text) < _LARGEST_REST and blob_hash(text) == digest:
+        # The text itself, at 0 steps, and every so many below it stay in memory; the oldest make way.
+        if not steps_left % _REST and len(text) < _LARGEST_REST and blob_hash(text) == digest:
             _rests[number, digest] = text
             for key in [*_rests][:-_MOST_RESTS]:
                 _rests.pop(key, None)
+    # `digest` is the one of `blob`, as that is unpacked last.
     return text if text is not None and blob_hash(text) == digest else None
 
 
 _rests: dict[tuple[int, int], bytes] = {}
+"""Number and hash of a text -> the text, the one that was unpacked first in front."""
 
 
 def _unpacked(packed: bytes, prefix: bytes | None) -> bytes:
@@ -741,7 +760,7 @@ def recover(roots: Roots, journal: Journal) -> tuple[JournalEntry, ...]:
                 settled.append(settle(roots, journal, entry))
             else:
                 # Beside notes that were brought back lies what was never written.
-                left = _late(roots, journal, entry) if entry.state == "done" else ()
+                left = _merge_hidden_files(roots, journal, entry) if entry.state == "done" else ()
                 journal.put(replace(entry, left=clear(roots, entry, left)))
         except (OSError, EditRefused) as error:
             reason = error.message.rstrip(".") if isinstance(error, EditRefused) else error.strerror
@@ -756,17 +775,17 @@ def settle(roots: Roots, journal: Journal, entry: JournalEntry, reason: str = ""
     """
     try:
         files = journal.change_of(entry).files
-        left = _late(roots, journal, entry)
-        ends = [is_made(file, current(roots, file.path)) for file in files]
-        if not any(ends):
+        left = _merge_hidden_files(roots, journal, entry)
+        made = [is_made(file, current(roots, file.path)) for file in files]
+        if not any(made):
             end = replace(entry, state="refused", reason=reason or CUT_OFF)
-        elif all(ends):
+        elif all(made):
             end = replace(entry, state="done", reason="" if reason else FINISHED)
         else:
-            end = _taken_back(roots, entry, [(at, files[at]) for at, is_there in enumerate(ends) if is_there])
+            end = _take_back(roots, entry, [(at, files[at]) for at, was_made in enumerate(made) if was_made])
             end = replace(end, reason=reason) if reason and end.state == "refused" else end
         end = replace(end, left=clear(roots, entry, left))
-        return journal.settle(end, [_as_it_is(roots, file) for file in files] if end.state == "done" else None)
+        return journal.settle(end, [_outcome(roots, file) for file in files] if end.state == "done" else None)
     except EditRefused:
         raise
     except MemoryTuiError as error:
@@ -783,6 +802,7 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
     if after is not None and now is not None and after.startswith(before):
         # Lines that were only added are there or not; a merge would add them a second time.
         return now.startswith(before) and after[len(before) :].strip(b"\r\n") in now[len(before) :]
+    # It is made where a merge adds nothing to the note, or where it clashes and can be merged out of the note.
     there = merge(before, after, now).merged
     return there == now if there is not None else merge(after, before, now).merged is not None
 
@@ -805,8 +825,11 @@ def clear(roots: Roots, entry: JournalEntry, left: Collection[str] = ()) -> tupl
     return tuple(left)
 
 
-def _taken_back(roots: Roots, entry: JournalEntry, files: list[tuple[int, FileChange]]) -> JournalEntry:
-    """Take back those `files` that are made, by their numbers, each one where others have not changed it since."""
+def _take_back(roots: Roots, entry: JournalEntry, files: list[tuple[int, FileChange]]) -> JournalEntry:
+    """Take back the `files` that were made, by their numbers in the entry; return the entry as it ended.
+
+    It is "refused" when all are taken back, "done" by half where others have changed one of them since.
+    """
     end = replace(entry, state="refused", reason=TAKEN_BACK)
     for number, file in reversed(files):
         try:
@@ -816,8 +839,8 @@ def _taken_back(roots: Roots, entry: JournalEntry, files: list[tuple[int, FileCh
     return end
 
 
-def _late(roots: Roots, journal: Journal, entry: JournalEntry) -> tuple[str, ...]:
-    """Merge what others wrote to replaced files, which still lie beside the notes, into the notes.
+def _merge_hidden_files(roots: Roots, journal: Journal, entry: JournalEntry) -> tuple[str, ...]:
+    """Merge into the notes what others wrote to the files that were replaced, which lie beside them as hidden files.
 
     Returns the names of those that a writer has open.
     """
@@ -828,7 +851,7 @@ def _late(roots: Roots, journal: Journal, entry: JournalEntry) -> tuple[str, ...
             for beside in folder.names(hidden) if folder is not None else ():
                 if folder is None or not beside.endswith((NEW, OLD)):
                     continue
-                text, closed = _closed(folder, beside)
+                text, closed = _read_hidden_file(folder, beside)
                 if not closed:
                     left.append(beside)
                 elif text not in (file.before, file.after):
@@ -851,14 +874,14 @@ def _merge_late(
         write(roots, FileChange(late.path, now, both.merged), hidden)
 
 
-def _as_it_is(roots: Roots, file: FileChange) -> FileChange:
+def _outcome(roots: Roots, file: FileChange) -> FileChange:
     """Return the change as it came out: what the note holds now, and what it would hold without the change."""
     now = current(roots, file.path)
     without = merge(file.after, file.before, now).merged
     return replace(file, before=without if without is not None else file.before, after=now)
 
 
-def _closed(folder: Folder, hidden: str) -> tuple[bytes, bool]:
+def _read_hidden_file(folder: Folder, hidden: str) -> tuple[bytes, bool]:
     """Return the content of a hidden file, and whether nobody has it open to write any more."""
     descriptor = folder.open(hidden)
     try:
@@ -916,6 +939,7 @@ class Typing:
             raise EditFailed(f"Your unsaved text is still stored: {error.message}", error.next_step) from None
 
     def _put(self, turn: int, value: object) -> None:
+        """Store `value`, or remove what is stored for None, unless a later turn was first."""
         with self._lock:
             if turn >= self._turn:
                 self._turn = turn
@@ -939,6 +963,8 @@ def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
 
 
 def _unsaved(journal: Journal) -> state_db.ScopedRecords:
+    """Return the texts of the workspace that were typed and not saved, by their keys; files of 0.2 are read once."""
+
     def old() -> dict[str, Any]:
         files = (journal.folder / "unsaved").glob("*.json")
         return {file.stem: json.loads(file.read_bytes()) for file in files}

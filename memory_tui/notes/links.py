@@ -36,6 +36,7 @@ _LINK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
+"""What every link holds: a text without any of these has none."""
 
 
 class NoteLink(Struct, frozen=True):
@@ -63,6 +64,7 @@ class Names:
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
+        """Return the paths of the notes by their file name, or a name of their own, as `_plain` compares names."""
         paths: dict[str, list[str]] = {}
         # Of two notes with one name the one nearer to the top is meant, and a name of its own comes last.
         ordered = sorted(self.paths, key=lambda path: (path.count("/"), path))
@@ -145,6 +147,7 @@ class LinkIndex:
             return frozenset(self._notes)
 
     def _back(self, targets: Collection[str]) -> list[NoteLink]:
+        """Return the links of all notes that lead to one of `targets`."""
         return [link for path in sorted(self._links) for link in self._links[path] if link.target in targets]
 
     def _refresh(self) -> None:
@@ -166,10 +169,10 @@ class LinkIndex:
         called = {name: path for path, front in fronts for name in (front.get("title"), front.get("name")) if name}
         names = Names(self._notes, called)
         # A note that came or went can be what a link of any note means.
-        again = (names.paths, names.called) != (self._names.paths, self._names.called)
+        all_again = (names.paths, names.called) != (self._names.paths, self._names.called)
         self._names = names
         self._links = {
-            path: links(path, text, names) if again or before[path][0] != note else self._links[path]
+            path: links(path, text, names) if all_again or before[path][0] != note else self._links[path]
             for path, (note, text) in self._notes.items()
         }
 
@@ -203,7 +206,7 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
     notes = list(change.notes)
     for path, data in texts.items():
         try:
-            new = _led(data, path, targets, before, after)
+            new = _respelled(data, path, targets, before, after)
         except EditRefused as error:
             notes.append(error.message)
             continue
@@ -212,13 +215,13 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
             files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
     # Notes come before others go, so that nothing is lost in between.
     ordered = sorted(files.values(), key=lambda file: file.after is None)
-    led = len(files) - len(change.files)
-    if led:
-        notes.append(f"Links in {plural(led, 'other note')} follow.")
+    others = len(files) - len(change.files)
+    if others:
+        notes.append(f"Links in {plural(others, 'other note')} follow.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
 
-def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
+def _respelled(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
     """Return the note `path` with every link spelled so that it leads where it led."""
     note = Lines.of(data, path)
     new_path = moves.get(path, path)
@@ -236,13 +239,18 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
 
 
 def _breaks_elsewhere(link: NoteLink, path: str, here: str, target: str) -> bool:
-    """Tell whether a link that other programs could follow, from the note's folder or from the top, is one no more."""
+    """Tell whether other programs can no longer follow a link that they could follow before the notes moved.
+
+    They go from the folder of the note, which was `path` and is `here`, or from the top of the workspace.
+    """
+    # Only a path with a folder in it is taken from the top; False fits no target.
     from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
     leaves_top = from_top == link.target.removesuffix(".md") and target != link.target
     return leaves_top or (_beside(link.written, path) == link.target and _beside(link.written, here) != target)
 
 
 def _beside(written: str, path: str) -> str:
+    """Return the path that `written` means from the folder of the note `path`."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
 
 

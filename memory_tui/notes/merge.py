@@ -20,7 +20,8 @@ Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
 class Hunk(Struct, frozen=True):
     """A run of lines of all three texts. `side` is who changed it; both alike is "both".
 
-    "appended" is the end of a note to which one only added lines, while the other added or changed some.
+    "appended" is the end of a note to which one only added lines, while the other added or changed some. Where both
+    only added, theirs come first, or with `mine_first` mine.
     """
 
     side: Side
@@ -35,7 +36,7 @@ class Hunk(Struct, frozen=True):
         if self.side == "appended":
             count = len(self.base)
             mine_adds, other_adds = (text[:count] == self.base for text in (self.mine, self.other))
-            # What only adds goes behind the other text; where both do, mine goes first if it is to.
+            # What only adds goes behind the other text.
             if mine_adds and not (other_adds and self.mine_first):
                 return self.other + self.mine[count:]
             return self.mine + self.other[count:]
@@ -78,6 +79,7 @@ def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_f
     if base is None or mine is None or other is None:
         return _whole("conflict", texts, None)
     # A last line without a line end is compared as if it had one; whether it has one is merged by itself.
+    # The last lines tell which line end the note has.
     end = b"\r\n" if b"\r\n" in base[-4096:] else b"\n"
     closed = [_closed(text, end) for text in (base, mine, other)]
     hunks = tuple(replace(hunk, mine_first=mine_first) for hunk in _hunks(*map(_lines, closed)))
@@ -115,6 +117,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 def _hunks(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[Hunk]:
     """Yield the texts cut where all three agree, and between; diff3 as Khanna, Kunal and Pierce describe it (2007)."""
+    # Where the last run that all share ended, in base, mine and other.
     ends: tuple[int, ...] = (0, 0, 0)
     for *starts, count in _agreed(base, mine, other):
         texts = zip((base, mine, other), ends, starts, strict=True)
@@ -141,6 +144,7 @@ def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], other: tuple[bytes, 
 
 def _agreed(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the runs of lines that all three share: start in each, and length; at last the ends, with length 0."""
+    # A run is where it starts in base, where in the other text, and its length.
     with_mine, with_other = deque(matching(base, mine)), deque(matching(base, other))
     while with_mine and with_other:
         first, mine_first, mine_count = with_mine[0]
@@ -175,6 +179,7 @@ def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]
 
         runs += [(head + run.a, head + run.b, run.size) for run in LCSseq.editops(left, right).as_matching_blocks()]
     else:
+        # autojunk is quick and rough: only what is too large for the table is compared so.
         blocks = SequenceMatcher(None, left, right, autojunk=pairs > _SMALL).get_matching_blocks()
         runs += [(head + run.a, head + run.b, run.size) for run in blocks]
     runs.append((len(before) - tail, len(after) - tail, tail))

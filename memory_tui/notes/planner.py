@@ -154,7 +154,7 @@ class Planner(Struct, frozen=True):
     # --- lines to another note ---------------------------------------------------------------------------------------
 
     def choices(self, spot: Spot) -> Sequence[str]:
-        """Return the headings of the curated note that the lines could go below, the best first, of equal ones one."""
+        """Return the headings of the curated note that the lines could go below, the best first, equal titles once."""
         texts = Lines.of(current(self.roots, self._target())).texts()
         titles: dict[str, str] = {}
         for _, section in promoting.ranked(texts, "\n".join(spot.texts()), spot.around()):
@@ -171,7 +171,8 @@ class Planner(Struct, frozen=True):
     def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
         """Copy lines of several places to the curated note as one change, each part where it fits.
 
-        A place is path, first and last line, 0 for the end of the note; lines that are not there any more are none.
+        A place is path, first and last line, 0 for the end of the note; one that goes on behind the end of the note
+        stops there.
         """
         spots = []
         for path, first, last in places:
@@ -221,11 +222,11 @@ class Planner(Struct, frozen=True):
             raise EditRefused("No lines are chosen.", "Choose at least one.")
         files, notes = list[FileChange](), list[str]()
         for path, chosen in by_path.items():
-            # `lines` refuses a spot that is not there.
+            # `lines()` is called because it raises EditRefused for a spot that is not there.
             numbers = {number for spot in chosen if spot.lines() for number in range(spot.first, spot.last + 1)}
             protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == path else ()
-            left, emptied = promoting.without(chosen[0].lines(), numbers, protected)
-            files.append(FileChange(path, chosen[0].data, left.data))
+            remaining, emptied = promoting.without(chosen[0].lines(), numbers, protected)
+            files.append(FileChange(path, chosen[0].data, remaining.data))
             notes += emptied
         if not title:
             what = ", ".join(str(spot) for chosen in by_path.values() for spot in chosen[:3])
@@ -235,8 +236,10 @@ class Planner(Struct, frozen=True):
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
         others = tuple(others)
+        # Two runs of lines overlap where each begins before the other ends.
         if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
             raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
+        # Raises EditRefused where the lines to keep are not there.
         keep.lines()
         removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         title = f"Keep {keep}, delete {removed}"
@@ -334,12 +337,13 @@ class Planner(Struct, frozen=True):
     def _vacant(self, path: str) -> str:
         """Return the path under which a note is stored that is not there yet. Raises EditRefused, PathRefused."""
         path = self._stored(path)
+        # Mode and time are both 0 only where nothing is there.
         if any(standing(self.roots, path)):
             raise EditRefused(f"There is a note {path} already.", "Choose another name.")
         return path
 
     def _note(self, path: str) -> FileChange:
-        """Return a note as a file that goes. Raises NoteMissing."""
+        """Return the change that removes a note, with its mode and time. Raises NoteMissing."""
         path = self._stored(path)
         mode, mtime_ns = standing(self.roots, path)
         data = current(self.roots, path)
@@ -369,6 +373,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
     path = f"memory/{day}.md"
     old = Lines.of(log, path)
     texts = old.texts()
+    # A log of blank lines counts as one that is not begun: it gets its heading.
     is_begun = "".join(texts).strip() != ""
     above = _gap(texts) if is_begun else [f"# {day}", ""]
     base = old if is_begun else Lines(old.bom, ())
@@ -391,6 +396,7 @@ def _words(text: str) -> str:
 
 def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
     """Return the lines of an entry, written as the last entry with a time, else with the mark of the last item."""
+    # What stands before and behind the time in the entries, and the marks of bullet lists; the last of each is taken.
     timed = [match.groups() for line in style if (match := _TIMED.match(line))]
     marks = ["-", *(match[2] for line in style if (match := ITEM.match(line)) and match[2] in "-*+")]
     mark, before_time, after_time = timed[-1] if timed else (f"{marks[-1]} ", "", " ")

@@ -113,7 +113,10 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
 
 
 def section_for(texts: Sequence[str], block: str, around: str, to: str) -> tuple[Section | None, str]:
-    """Return the section for `block`, with what stood `around` it, or the heading that has to be made; never both."""
+    """Return the section that `block` goes to, or None and the title of the heading that has to be made for it.
+
+    `to` is the heading that a person named, empty for the one that fits best to the block and what stood `around` it.
+    """
     choices = ranked(texts, block, around)
     top, *headings = sections(texts)
     if to:
@@ -190,10 +193,11 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
     items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})")]
-    # What the list of the note is marked with counts for nothing.
+    # The first character is the mark of a list, which makes no difference.
     new, old = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
     if set(new) <= set(old):
         raise EditRefused(f"{spot} stands at {target}:{old.index(new[0]) + 1} already.", "Choose other lines.")
+    # The same words with other signs, or another source, are kept, and the person is told.
     new, old = ([" ".join(_WORD.findall(_SOURCE.sub("", line.lower()))) for line in lines] for lines in (new, old))
     same = [f"{target}:{old.index(words) + 1} says the same already." for words in new if words and words in old]
     note = _target(spot, target, into)
@@ -219,16 +223,20 @@ def demote(spot: Spot, target: str, into: bytes | None) -> Change:
     """
     note, texts, path = _target(spot, target, into), spot.lines().texts(), spot.path
     titles, there = sections(texts)[1:], note.texts()
+    # No item, paragraph, fence or table is cut in two: the first and the last line move out to its ends.
     runs = [block_at(texts, spot.first), block_at(texts, spot.last), *together("\n".join(texts))]
     first = min(run[0] for run in runs if run[0] <= spot.first <= run[1])
     last = max(run[1] for run in runs if run[0] <= spot.last <= run[1])
-    # The title of the note stays with it.
+    # The headings above the lines, the innermost last; the title of the note stays with it. Where all of the innermost
+    # section goes, its heading goes, too.
     around = [h for h in titles if h.line < first <= _end(h, titles, texts) and (h != titles[0] or h.level > 1)]
     if around and around[-1].last - around[-1].line <= last - first:
         first = around.pop().line
+    # A heading among the lines takes everything below it along.
     last = max([last, *(_end(h, titles, texts) for h in titles if first <= h.line <= last)])
     names = [h.title for h in titles if first <= h.line <= last]
     lines = [*(line for h in around for line in (texts[h.line - 1], "")), *texts[first - 1 : last]]
+    # A blank line comes in between, unless the note ends with one.
     note = note.insert(len(there) + 1, [*[""] * bool("".join(there[-1:]).strip()), *lines])
     left, emptied = without(spot.lines(), range(first, last + 1))
     what = f", {plural(len(names), 'section')}: {', '.join(names[:4])}" if names else ""
@@ -272,6 +280,7 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
 def _items(texts: Sequence[str], source: str) -> list[str]:
     """Return lines as list items at the left edge, each with its source; what belongs to an item stays below it."""
     texts = [text for text in texts if text.strip()]
+    # The left edge: what all lines are indented by.
     edge = min(len(text) - len(text.lstrip()) for text in texts)
     out: list[str] = []
     for text in (text[edge:] for text in texts):
@@ -303,6 +312,7 @@ def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
         items = [f"{marks[-1]}{item[1:]}" if item[:2] in ("- ", "* ", "+ ") else item for item in items]
     in_list = bool(at_edge) and ITEM.match(at_edge[-1]) is not None
     last = section.line + len(body)
+    # A blank line parts a new list from what is no list, and from the heading where the note has it so.
     gap = [""] if last and not in_list and (body or _airy(texts)) else []
     return note.insert(last + 1, [*gap, *items])
 

@@ -119,9 +119,11 @@ class Recorder:
             known = self._journal.numbers()
             mark = fingerprint, known.start
             if mark == self._mark and None not in mark and not self._waiting:
+                # No note changed: only the time of this look is written down.
                 self._record((), fresh=None, began=start)
                 return
             heads = self._journal.heads()
+            # Fields 1 to 3 of a head are size, mtime_ns and ctime_ns.
             seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
             now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
             left_out = {left.path for left in seen.left_out}
@@ -147,6 +149,7 @@ class Recorder:
         """
         left, batch = sorted(paths), list[Sight]()
         self._waiting = set()
+        # Even without a note to record, a look at all of them writes down when it began.
         is_over = not left and began is None
         try:
             # What the watcher saw is written down to the end.
@@ -157,6 +160,7 @@ class Recorder:
                     edits = self._journal.observe(batch, began if is_over else None)
                     if is_over and began is not None:
                         self._journal.tidy()
+                # It is written down, so that nothing of it waits if the next batch fails.
                 batch = []
                 self._untold.extend(edit for edit in edits if edit.minus)
             if self._trouble:
@@ -175,7 +179,7 @@ class Recorder:
     # --- one note ----------------------------------------------------------------------------------------------------
 
     def _holds_notes(self, path: str) -> bool:
-        """Return whether there is a folder, or was one with notes in it."""
+        """Return whether `path` is a folder, or was one with notes in it when they were last seen."""
         if os.path.isdir(path):
             return True
         try:
@@ -216,11 +220,13 @@ class Recorder:
     def _missing(self, path: str) -> Sight | None:
         """Return that a note is gone, when it is missing twice in a row on the disk that it was on; else None."""
         root, absolute, _ = destination(self._roots, path)
+        # The nearest folder above that is still there tells on which device the note would be.
         folder = os.path.dirname(absolute)
         while not os.path.isdir(folder) and folder != os.path.dirname(folder):
             folder = os.path.dirname(folder)
         status = os.stat(folder)
         head = self._journal.heads(path).get(path)
+        # A device of 0 is one that is not known.
         if head is None or not os.path.isdir(root) or head.device not in (0, status.st_dev):
             self._gone.discard(path)
             return None

@@ -42,6 +42,7 @@ if sys.platform == "linux":
     import fcntl
 
 _RELATIVE, _EFFECTIVE = os.open in os.supports_dir_fd, os.access in os.supports_effective_ids
+"""Whether names can be relative to an open folder, and access be told for the user by whom a program runs."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLDER = (errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -131,7 +132,7 @@ class Folder(Struct, frozen=True):
             durable.calls.unlink(self.path(name), self.at)
 
     def names(self, start: str) -> list[str]:
-        """Return the hidden names in it that begin with `start`, which may end with a number."""
+        """Return the names in it that begin with `start`; where that ends with 1, none that goes on to 12."""
         names = os.listdir(self.absolute if self.at is None else self.at)
         return sorted(name for name in names if name.startswith(start) and not name[len(start) :][:1].isdigit())
 
@@ -236,21 +237,22 @@ def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tu
     What others wrote meanwhile to a note that moves goes along to its new path. Raises SameLinesChanged, ReadOnly.
     """
     by_path = {file.path: file for file in files}
+    # The old path now loses what others made of it, and the new path gets that with the text that was planned.
     for old, new in moves(files).items() if merging else ():
         source, target = by_path[old], by_path[new]
         theirs = current(roots, old)
         merged = merge(source.before, target.after, theirs).merged if theirs is not None else None
         if merged is not None:
             by_path[old], by_path[new] = replace(source, before=theirs), replace(target, after=merged)
-    rebased = [_now(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
+    rebased = [_rebased(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
     changed = tuple(file for file in rebased if file.before != file.after)
     for file in changed:
         _refuse_unwritable(roots, file.path)
     return changed
 
 
-def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:
-    """Return `change` against `other`, what the note holds now. Raises SameLinesChanged."""
+def _rebased(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:
+    """Return `change` as one of a note that holds `other` now, None for no note. Raises SameLinesChanged."""
     if change.before is None and change.after is not None and other is not None:
         # Two have begun the same note: what both began with is what both started from.
         change = replace(change, before=common_head(change.after, other))
@@ -259,10 +261,10 @@ def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChang
     if not merging:
         both = merge(change.before, change.after, other)
         raise SameLinesChanged(ThreeWay(change.path, change.before, change.after, other, both))
-    return _upon(change, other)
+    return _merged_into(change, other)
 
 
-def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> FileChange:
+def _merged_into(change: FileChange, other: bytes | None, *, late: bool = False) -> FileChange:
     """Return `change` merged into a note that holds `other`. Raises SameLinesChanged.
 
     What is written `late` is older than what others add, and goes in front of it; so does what somebody added while
@@ -277,7 +279,7 @@ def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> Fil
         return replace(change, before=other, after=mine + added)
     is_half_line = bool(other) and not (other or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
     both = merge(base, mine, other, mine_first=late or is_half_line)
-    # A note that both agree to remove is merged, and None like one that cannot be.
+    # None is a merge that clashes, unless both sides removed the note.
     if both.merged is None and (mine is not None or other is not None):
         raise SameLinesChanged(ThreeWay(change.path, base, mine, other, both))
     return replace(change, before=other, after=both.merged)
@@ -317,6 +319,7 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
 
 def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: float) -> Written:
     """Make `goal` in as many rounds as it takes until nobody added to a file that was replaced."""
+    # The first time that somebody changed the same lines: it is raised at the end, when the note is as others left it.
     clash: SameLinesChanged | None = None
     # Of the first round in which somebody wrote: the text with both changes, and theirs alone.
     joined: tuple[bytes | None, bytes | None] | None = None
@@ -336,7 +339,7 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
             break
         # Somebody wrote between the comparison and the exchange. Their file stays until both are in place.
         try:
-            after = _upon(result, displaced, late=late).after
+            after = _merged_into(result, displaced, late=late).after
         except SameLinesChanged as news:
             clash, after = clash or news, displaced
         joined = joined or (after, displaced)
@@ -376,7 +379,7 @@ def _round(
                 _write_new(folder, hidden + PART, goal.after, note, goal, rename=hidden + NEW)
             if note is not None:
                 return _exchanged(folder, name, note, goal, hidden, late=late)
-            result = _upon(goal, None, late=late)
+            result = _merged_into(goal, None, late=late)
             if result.after is not None and result.before is None:
                 folder.link(hidden + NEW, name)
                 folder.remove(hidden + NEW)
@@ -395,9 +398,9 @@ def _exchanged(
 ) -> tuple[FileChange, bytes | None, bool]:
     """Put `goal` in the place of a note; returns what became of it, what it displaced, and if that is closed."""
     _wait_for_rest(folder, name, note, hidden + NEW)
-    if not _same(os.fstat(note), folder.status(name)):
+    if not _is_same_file(os.fstat(note), folder.status(name)):
         raise _Replaced
-    result = _upon(goal, contents(note, name), late=late)
+    result = _merged_into(goal, contents(note, name), late=late)
     if result.after == result.before:
         return result, result.before, True
     old = hidden + OLD
@@ -411,15 +414,16 @@ def _exchanged(
         else:
             folder.link(name, old)
             folder.rename(hidden + NEW, name)
-    return result, *_last(folder, note, old)
+    return result, *_last_content(folder, note, old)
 
 
-def _last(folder: Folder, note: int, old: str) -> tuple[bytes | None, bool]:
+def _last_content(folder: Folder, note: int, old: str) -> tuple[bytes | None, bool]:
     """Return the last content of the file `old`, written by those who were about to, and whether that is sure."""
-    if not _same(os.fstat(note), folder.status(old)):
+    if not _is_same_file(os.fstat(note), folder.status(old)):
         # An editor put its own file there after the comparison: that is what was displaced.
         return folder.read(old), True
     while True:
+        # Who waits for the lease of before may write now; then a new one tells that all are done.
         give_back(note)
         lease = quiet(note, LATE_SECONDS)
         now = contents(note, old)
@@ -444,7 +448,7 @@ def _write_new(
     try:
         durable.write_all(descriptor, data)
         if like is not None:
-            _dress(descriptor, like)
+            _copy_attributes(descriptor, like)
         elif mode:
             durable.calls.chmod(descriptor, stat.S_IMODE(mode))
         if mtime_ns and os.utime in os.supports_fd:
@@ -461,10 +465,11 @@ def _write_new(
         os.close(descriptor)
 
 
-def _dress(descriptor: int, like: int) -> None:
+def _copy_attributes(descriptor: int, like: int) -> None:
     """Give an open file owner, mode and extended attributes (access lists) of `like`, as far as this user may."""
     status = os.fstat(like)
     if hasattr(os, "fchown"):
+        # Who may not give a file to the owner may still set its group; -1 leaves the owner as it is.
         for owner in (status.st_uid, -1):
             with suppress(PermissionError):
                 os.fchown(descriptor, owner, status.st_gid)
@@ -481,12 +486,13 @@ def _dress(descriptor: int, like: int) -> None:
             raise
 
 
-def _same(first: os.stat_result, second: os.stat_result | None) -> bool:
+def _is_same_file(first: os.stat_result, second: os.stat_result | None) -> bool:
     """Return whether both are the same file, not two with the same content."""
     return second is not None and os.path.samestat(first, second)
 
 
 def _refused(error: OSError, path: str) -> EditRefused:
+    """Return what an error of the system means for the note `path`, with the next step."""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnly(f"{path} cannot be written: {error.strerror}.", "Check its file system and its permissions.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -532,6 +538,7 @@ def quiet(descriptor: int, seconds: float) -> bool | None:
     while lease is False and time.monotonic() < until:
         time.sleep(_PAUSE_SECONDS)
         lease = _lease(descriptor)
+    # Without leases: two looks in a row that see the same size and time are rest.
     before, now = None, _state(descriptor)
     while lease is None and before != now and time.monotonic() < until:
         time.sleep(_SETTLED_SECONDS)
@@ -546,9 +553,12 @@ def _state(descriptor: int) -> tuple[int, int]:
 
 
 def _wait_for_rest(folder: Folder, name: str, note: int, sample: str) -> None:
-    """Wait until nobody writes the open note, nor is in the middle of a line. Raises Busy."""
+    """Wait until nobody writes the open note, nor is in the middle of a line. Raises Busy.
+
+    `sample` is a file of ours beside it, on which it is tried whether the file system has leases at all.
+    """
     lease = quiet(note, WAIT_SECONDS)
-    while lease is not False and _half(note):
+    while lease is not False and _ends_in_half_line(note):
         # Whoever writes the rest must find the first part where it left it.
         give_back(note)
         time.sleep(_PAUSE_SECONDS)
@@ -557,7 +567,7 @@ def _wait_for_rest(folder: Folder, name: str, note: int, sample: str) -> None:
         raise Busy(f"Another program has {name} open for writing.", "Try again when it is done.")
 
 
-def _half(descriptor: int) -> bool:
+def _ends_in_half_line(descriptor: int) -> bool:
     """Return whether an open note ends in the middle of a line that somebody wrote a moment ago."""
     status = os.fstat(descriptor)
     if not status.st_size or not 0 <= time.time() - status.st_mtime < HALF_SECONDS:

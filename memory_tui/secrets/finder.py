@@ -74,6 +74,7 @@ _ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}+[_-][A-Za-z0-9_-]{12,80}
 _ADDRESS = re.compile(r"https?://\S{8,400}")
 _ADDRESS_PART = re.compile(r"[\w-]{16,}")
 _FEWEST_IDS, _BEFORE = 3, 200
+"""Values that make a prefix one of ids, and characters before each in which a label is looked for."""
 
 
 class Finding(Struct, frozen=True):
@@ -199,10 +200,11 @@ def _private(text: str) -> Iterator[Span]:
 
 def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
-    words = text.lower()
-    long_words = " ".join([word for word in words.split() if len(word) >= 16])
+    lower_text = text.lower()
+    # A key without spaces has 16 signs or more, so that it is in a word that is as long.
+    long_words = " ".join([word for word in lower_text.split() if len(word) >= 16])
     # Few texts hold any of these words, and all texts are looked at; a format may have several words.
-    formats = dict.fromkeys([form for word, form in signs() if word in (words if form.short else long_words)])
+    formats = dict.fromkeys([form for word, form in signs() if word in (lower_text if form.short else long_words)])
     for form in formats:
         for match in _compiled(form).finditer(text):
             # The group that is the key, where the pattern has one; else all of it.
@@ -218,6 +220,7 @@ def _by_maker(text: str) -> Iterator[Span]:
 
 @cache
 def _compiled(form: KeyFormat) -> re.Pattern[str]:
+    """Return the pattern of a format, which begins at a word unless its keys count anywhere."""
     if form.anywhere:
         return re.compile(form.pattern + _REST, re.ASCII)
     return re.compile(rf"(?<![A-Za-z0-9]){form.pattern}")
@@ -227,6 +230,7 @@ def _is_token(text: str) -> bool:
     """Tell whether the first two parts of `text` are JSON in Base64, as a JSON Web Token has them."""
     try:
         for part in text.split(".")[:2]:
+            # Base64 without the signs that fill it up to four, which are put back.
             json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError:
         return False
@@ -234,6 +238,7 @@ def _is_token(text: str) -> bool:
 
 
 _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
+"""What stands in an example in the place of a password."""
 
 
 @cache
@@ -268,6 +273,7 @@ def _masked(match: re.Match[str]) -> str:
         return MASK
     groups = [group for group in match.groups() if group]
     secret = groups[-1] if groups else whole
+    # OpenClaw counts as JavaScript does.
     units = jsstring.utf16_slices(secret, 1)
     is_short = len(units) < _SHORTEST_SHOWN
     mask = MASK if is_short else "".join((*units[:_CLEAR_HEAD], "…", *units[-_CLEAR_TAIL:]))

@@ -72,14 +72,16 @@ def find(text: str, cleared: Collection[tuple[str, str]] = (), *, fenced: bool =
         if line.lstrip().startswith(("```", "~~~")):
             in_fence = not in_fence
             continue
-        inside = in_comment
+        began_in_comment = in_comment
+        # What may close the comment: the line, or of one that opens a comment what stands behind the last opening.
         comment = line if in_comment else line.rpartition("<!--")[2]
         in_comment = (in_comment or "<!--" in line) and "-->" not in comment
         if (in_fence and not fenced) or not line.strip() or exactly(line.removesuffix("\r")) in cleared:
             continue
         spoken = _ROLE.sub("", line)
+        # Long lines are looked at in windows that overlap, because patterns take long.
         cuts = range(0, max(1, len(spoken) - _OVERLAP), _WINDOW - _OVERLAP)
-        parts = (part for cut in cuts for part in _carried(spoken[cut : cut + _WINDOW], in_comment=inside))
+        parts = (part for cut in cuts for part in _texts_in(spoken[cut : cut + _WINDOW], in_comment=began_in_comment))
         for words, hidden in parts:
             kind = _kind(words, hidden=bool(hidden)) if hidden or not is_talk else ""
             if kind:
@@ -104,7 +106,7 @@ def marked(text: str) -> str:
     return "\n".join(lines)
 
 
-def _carried(line: str, *, in_comment: bool) -> Iterator[tuple[str, str]]:
+def _texts_in(line: str, *, in_comment: bool) -> Iterator[tuple[str, str]]:
     """Yield the texts that a line holds, with what hides them; that is empty for what stands there openly.
 
     A line that begins `in_comment` is one as a whole, too.
@@ -134,11 +136,13 @@ def _kind(text: str, *, hidden: bool) -> str:
         """Tell whether the text has a wording of this table."""
         return _words(name).search(text) is not None
 
+    # Who openly speaks about such text commands nothing; what a host writes is excused unless it sends something away.
     if (not hidden and has("talks")) or (has("host") and not has("away")):
         return ""
     # Whether the reader is addressed takes longest to tell, so it is asked where all else fits.
     if has("run") and has("reader"):
         return RUN
+    # Two of three tell: rules that are void, obedience to this text alone, and a machine that is addressed.
     if (has("voids") and (has("only") or has("reader"))) or (has("only") and has("reader")):
         return OVERRIDE
     if has("hails") or (has("rules") and has("lets_go")):
@@ -151,6 +155,7 @@ def _kind(text: str, *, hidden: bool) -> str:
             orders += _words(table).finditer(text)
         if any(kind != EXFIL or _goes_away(text, verb, addressed=hidden or has("reader")) for verb in orders):
             return kind
+    # Where a link leads is no place to send something to.
     text = _LINK.sub("] ", text)
     if not has("act") or not (hidden or has("reader")):
         return ""
@@ -165,6 +170,9 @@ def _is_first(text: str, verb: re.Match[str]) -> bool:
 
 
 def _goes_away(text: str, verb: re.Match[str], *, addressed: bool) -> bool:
-    """Tell whether what is private and a place to go to stand near the verb; for an addressed reader one will do."""
+    """Tell whether what is private, and a place that it goes to, both stand near the verb.
+
+    Where the reader is `addressed`, one of the two is enough.
+    """
     near = text[max(0, verb.start() - 90) : verb.end() + 90]
     return (any if addressed else all)(_words(name).search(near) for name in ("thing", "away"))

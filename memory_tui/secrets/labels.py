@@ -30,15 +30,17 @@ class _Pattern:
         self._args = text, flags
 
     def __getattr__(self, name: str) -> object:
+        """Compile the pattern, and return its method of this name. Python calls this where the name is not set yet."""
         text, flags = self._args
         method = getattr(re.compile(_filled(text), flags), name)
-        # It is at hand from now on, without a call of this.
+        # The next time it is found without this method, so that a search costs no more than one of a pattern.
         setattr(self, name, method)
         return method
 
 
 @cache
 def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern of which each `{name}` is filled from labels.toml, as if it was compiled already."""
     return cast("re.Pattern[str]", _Pattern(text, flags))
 
 
@@ -53,6 +55,7 @@ _TELLING = _pattern(r"[\d/@|!$&*?§]")
 
 @lru_cache(1 << 15)
 def _may_label(word: str) -> bool:
+    """Tell whether a word, in lower case, holds a label, or the half of one that has a space in it."""
     return bool(_OF_SECRETS.search(word) or _pattern("{halves}").search(word))
 
 
@@ -236,10 +239,15 @@ def _labelled(line: str, known: Known) -> Iterator[Span]:
 
 
 def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Known) -> bool:
-    """Tell whether `value` is what the label `name` announces; `match` of it is `bare` where no sign stands between."""
+    """Tell whether `value` is what the label `name` announces.
+
+    `match` has the group "name" for the label of a key, "net" for that of a network, "word" for that of a password, and
+    "bare" where no sign stands between label and value.
+    """
     if match["name"]:
         return _is_key(value, name, known, bare=bool(match["bare"]))
     if match["net"]:
+        # Words between a network and a sign tell what the value is: "wifi password guests: X".
         if match["between"] is None:
             return False
         between = match["between"].lower()
@@ -256,7 +264,7 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
         return _is_password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
     if name == "pass":
         return _is_bare_password(value) and (of_net or _USERS.search(before) is not None)
-    # What is on the back of a card has three digits.
+    # The code on the back of a card has three digits, others four or more.
     code = value.zfill(4) if name.startswith("cv") else value
     is_code = _OF_DIGITS.search(name) and _CODE_VALUE.fullmatch(code)
     is_device_key = name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value)
@@ -326,7 +334,7 @@ def _opening(line: str) -> Iterator[Span]:
 
 
 def _is_of_another_thing(line: str, match: re.Match[str]) -> bool:
-    """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
+    """Tell whether the value is not the label's: that is a part of another name, or its cell of a table holds more."""
     between = (match["between"] or "").lower()
     if _pattern("{not_after}").match(line.lower(), match.start("form")) or _pattern("{not_after}").search(between):
         return True
@@ -374,6 +382,7 @@ def _is_bare_password(value: str, least_classes: int = 3) -> bool:
     classes = _classes(value)
     digits = sum(sign.isdigit() for sign in value)
     has_both = digits > 0 and classes >= least_classes
+    # With four classes asked for, no other mark is enough.
     if has_both or least_classes > 3:
         return has_both
     has_odd_sign = classes >= 3 and re.search(r"[^\w\s./':,-]", value) is not None
@@ -428,6 +437,7 @@ def _is_pair(sign: str, user: str, password: str, *, before: str, between: str) 
 
     `sign` parts them; `between` is that sign with the blanks around it.
     """
+    # The more often a sign parts other things than user and password, the more is asked of the password and before it.
     classes = _classes(password)
     is_admin, is_mail = user in _ADMINS, "@" in user
     if sign == " " or (is_mail and (sign == "-" or between.startswith(" :"))):
@@ -437,6 +447,7 @@ def _is_pair(sign: str, user: str, password: str, *, before: str, between: str) 
     has_digit = re.search(r"\d", password) is not None
     if sign == "/" and _WIFI.search(before[-30:]):
         return len(password) >= 8 and has_digit
+    # From here on a word of a login has to stand before, or the user has to be one that machines have.
     login = _AFTER_LOGIN.search(before[-40:])
     if sign == "(":
         has_login = login is not None or user.partition("@")[0] in _ADMINS
@@ -474,7 +485,7 @@ def _listed(line: str, above: str) -> Iterator[Span]:
 def _is_phrase(text: str, *, labelled: bool) -> bool:
     """Tell whether small words are those of a wallet: three quarters of them differ, and few are words of a sentence.
 
-    After the mere name of a wallet none may be; where it is `labelled` as a phrase, one.
+    Where they are `labelled` as a phrase, one may be a word of a sentence; after the mere name of a wallet none.
     """
     words = re.findall(r"[a-zß-ÿ]+", text)
     most = 1 if labelled else 0

@@ -83,7 +83,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _project(text: str) -> str:
-    """Return the project keys of every marker in `text`, or that one of them cannot be read."""
+    """Return the project keys of every marker in `text`, or INVALID_PROJECT where one of them cannot be read."""
     keys: list[str] = []
     for marker in re.finditer(_PROJECT, text):
         if _project_flaw(text, marker.end()):
@@ -93,6 +93,7 @@ def _project(text: str) -> str:
 
 
 def _keys(text: str) -> list[str]:
+    """Return the keys that a project marker names, which semicolons part."""
     return list(map(jsstring.trim, text.split(";")))
 
 

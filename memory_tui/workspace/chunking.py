@@ -42,7 +42,10 @@ MAX_CHUNKED_UNITS = 1 << 28
 """UTF-16 units all chunks of one note may hold; the repeats after long lines could otherwise fill the memory."""
 
 Check = Callable[[], object]
-"""Is called before each chunk of a note, which may have 30 MB, and raises where that is not wanted any more."""
+"""Is called before each chunk of a note, which may have 30 MB, and raises where that is not wanted any more.
+
+The default `str` does nothing when it is called.
+"""
 
 
 class Chunk(NamedTuple):
@@ -71,7 +74,10 @@ def chunks_of(
     plain: bool = False,
     check: Check = str,
 ) -> list[AnnotatedChunk]:
-    """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap."""
+    """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap.
+
+    None has more than `limit` bytes. A `plain` text has no annotations.
+    """
     if chunking == AT_ENTRIES:
         return chunk_note(text, path, limit=limit, plain=plain, check=check)
     pieces = chunk_text(text, *sizes, check) if chunking != AT_HEADINGS else chunk_sections(text, path, *sizes, check)
@@ -117,6 +123,7 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
         if end < len(segments) and length < least and (with_next <= size or length < ALONE):
             # The section goes on: it is joined with the next one.
             continue
+        # The segments at which a chunk may begin or end; between two of them nothing is cut.
         places = [*(index for index in range(start, end) if index not in inside), end]
         of_section = _runs([sums[index] - sums[start] for index in places], size, max(0, overlap * 4))
         runs += [(places[first], places[last]) for first, last in of_section]
@@ -155,12 +162,13 @@ def cap_bytes(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
 def pieces(text: str, limit: int) -> Iterator[str]:
     """Yield `text` in pieces of at most min(`limit`, 8000) bytes of UTF-8, none of them halving a character."""
     limit = max(1, min(limit, MAX_INPUT_BYTES))
+    # A character has 4 bytes at most, so most texts need not be encoded.
     if 4 * len(text) <= limit or len(data := text.encode()) <= limit:
         yield text
         return
     start = 0
     while start < len(data):
-        # Back to where a character begins; to the next one where that is the first of the piece.
+        # Back to where a character begins; where that is the start of the piece, on to the end of its first character.
         end = start + limit
         while start < end < len(data) and _continues(data[end]):
             end -= 1
@@ -175,9 +183,9 @@ def pieces(text: str, limit: int) -> Iterator[str]:
 def windows(text: str) -> list[str]:
     """Return the parts of a chunk that a model compares with a question: whole lines, a longer line cut at a blank.
 
-    One that is no longer than a part stays what it is, whose vector there is.
+    A chunk that makes one part alone is returned unchanged, because it has a vector already.
     """
-    # Of the characters a third: in each of these languages Latin words stand among the others.
+    # A third of the characters tells Chinese, Japanese and Korean, because Latin words stand among theirs.
     is_dense = 3 * sum(map(len, tokens.CJK_RUN.findall(text))) > len(text)
     most = WINDOW_CJK if is_dense else WINDOW
     parts, part = list[str](), ""
@@ -207,7 +215,10 @@ def sealed(start_line: int, end_line: int, text: str) -> Chunk:
 
 
 def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]]:
-    """Return segments, their line numbers, and `sums`: the length of all before each segment, one added for each."""
+    """Return the segments, their line numbers, and `sums`.
+
+    An item of `sums` is the length of all segments before one, each with 1 for its line end; the last is that of all.
+    """
     lines = text.split("\n")
     lengths = list(map(jsstring.utf16_len if jsstring.has_astral(text) else len, lines))
     numbers: Sequence[int] = range(1, len(lines) + 1)
@@ -223,8 +234,12 @@ def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]
 
 
 def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
-    """Return the (start, end) of each chunk in segments, end exclusive; `sums` are running totals of sizes, from 0."""
+    """Return the (start, end) of each chunk in segments, end exclusive, one or more.
+
+    Item i of `sums` is the size of all segments before segment i: the first is 0, the last the size of all.
+    """
     last = len(sums) - 1
+    # As many segments as the size allows, and at least one.
     start, end = 0, max(1, bisect_right(sums, size) - 1)
     runs = [(start, end)]
     while end < last:
@@ -236,7 +251,7 @@ def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
 
 
 def _continues(byte: int) -> bool:
-    """Return whether `byte` is inside a UTF-8 sequence."""
+    """Return whether `byte` is inside a UTF-8 sequence, and not its first: those begin with the bits 10."""
     return byte & 0xC0 == 0x80
 
 
@@ -303,6 +318,7 @@ def weight(text: str) -> int:
 
 @cache
 def _weight_of(character: str) -> int:
+    """Return the weight of the range that holds a character; outside all of them 1, or 2 above U+FFFF."""
     code = ord(character)
     _first, last, weight = _RANGES[bisect_right(_STARTS, code) - 1]
     if code <= last:
@@ -330,10 +346,12 @@ def _weighed(first: int, lines: Sequence[str]) -> Iterator[_Segment]:
             continue
         rest = line
         while rest:
+            # First by length, so that what is weighed character by character is short.
             prefix = jsstring.utf16_head(rest, WEIGHT)
             rest = rest[len(prefix) :]
             for part in _parts(prefix):
                 yield _Segment(part, number, weight(part) + 1)
+        # An empty line is a segment, too.
         if not line:
             yield _Segment("", number, 1)
 
@@ -360,6 +378,7 @@ def _packed(first: int, lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     for segment in _weighed(first, lines):
         if current and size + segment.size > WEIGHT:
             yield from _emitted(current)
+            # What is repeated has to leave room for the segment.
             current = _overlap(current, min(OVERLAP, max(0, WEIGHT - segment.size)))
             size = sum(part.size for part in current)
         current.append(segment)
@@ -385,6 +404,7 @@ def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
         room -= segment.size
     if not overlap and segments:
         last = segments[-1]
+        # 1 is for the line end.
         tail = _tail(last.text, room - 1)
         overlap = [_Segment(tail, last.line, weight(tail) + 1)] if tail else []
     return overlap

@@ -139,6 +139,7 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
         digest = hashlib.sha256(text.encode()).hexdigest()
+        # U+FFFD that the note itself holds was put in for nothing.
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     return Document(path, text, digest, size=len(data), mtime_ns=mtime_ns, replaced=replaced, nul="\0" in text)
 
@@ -152,7 +153,8 @@ def utf16_of(data: bytes) -> str:
         return "utf-32"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    # Bytes that are 0, at even places and at odd ones.
+    # Bytes that are 0, at even places and at odd ones. In UTF-16 they are more than half of the ones and few of the
+    # others; in big endian the byte that is 0 comes first.
     even, odd = data[::2].count(0), data[1::2].count(0)
     if max(even, odd) * 4 <= len(data) or min(even, odd) * 20 > max(even, odd):
         return ""
@@ -182,6 +184,7 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     most = most or GET_CHARACTERS
     every = document.text.removesuffix("\n").split("\n") if document.text else []
     wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
+    # How many lines the bound holds; the line end of the last does not count.
     fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in wanted))
     shown = [line[:most] for line in wanted[: max(1, fitting)]]
     following = start + len(shown)
@@ -261,6 +264,7 @@ def modality_of(path: str) -> Modality | None:
 
 
 def _ending(path: str) -> str:
+    """Return what stands behind the last dot of a path, in small letters."""
     return path.lower().rpartition(".")[2]
 
 
@@ -275,7 +279,10 @@ def read_media(note: NoteFile) -> MediaDocument:
 
 
 def path_in(text: str, digest: str) -> str:
-    """Return the path of the media file whose label `text` is, by the chunk's hash; empty for the text of a note."""
+    """Return the path of the media file whose label `text` is; empty where it is the text of a note.
+
+    `digest` is the hash of the chunk: for a note that of the text, for a media file one of its bytes, too.
+    """
     kind, _, path = text.partition(" file: ")
     is_label = kind in ("Image", "Audio") and modality_of(path) == kind.lower()
     return path if is_label and jsstring.sha256_hex(text) != digest else ""
@@ -350,6 +357,7 @@ def headings(text: str) -> Sequence[Heading]:
     """Return the headings of a note in order."""
     text = f"\n{prose(text)}"
     matches = list(_HEADING.finditer(text))
+    # With the line end in front, the line ends before a heading are as many as the number of its line.
     lines = _lines_of([match.start() + 1 for match in matches], text)
     return [Heading(line, len(match["signs"]), _title(match)) for line, match in zip(lines, matches, strict=True)]
 
@@ -373,7 +381,7 @@ def together(text: str) -> Sequence[tuple[int, int]]:
     text = f"\n{text}"
     patterns = (pattern for pattern in _SIGNS_OF if _may_hold(text, pattern))
     spans = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))
-    # A match begins with the line end above it.
+    # A match begins with the line end above it, which counts: the text has one in front of its first line.
     firsts = _lines_of([start + 1 for start, _ in spans], text)
     return [(line, line + text.count("\n", start + 1, end)) for line, (start, end) in zip(firsts, spans, strict=True)]
 
@@ -530,7 +538,9 @@ _EMPTY = frozenset(_SAYS_NOTHING.split())
 
 
 def title_of(path: str, text: str, at: int | None = None) -> str:
-    """Return the title of the note `path`, or with `at` of what stands at the line `at` (from 0) of this part of it.
+    """Return the title of the note `path` with this `text`, empty where nothing tells.
+
+    With `at` the text is a part of the note, and the title that of what stands on its line `at`, from 0.
 
     It is that of the front matter, else the first heading, or the nearest above `at`; then the words in the name of
     a dated note, and its first words. Nothing that only repeats the day or the name is a title.
@@ -539,6 +549,7 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
     name = name_beside(path, text)
     candidates: Iterable[str] = (front.get("title", ""), front.get("name", ""))
     if at is not None:
+        # Headings count their lines from 1.
         candidates = *(heading.title for heading in reversed(heads) if heading.line <= at + 1), *candidates
     else:
         slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", _stem(path))
@@ -566,14 +577,17 @@ def telling(words: str, name: str) -> str:
     """Return what `words` say beside a date, or beside the `name` of a note, as plain text; empty for nothing."""
     plain = _SIGNS.sub("", _LINK.sub(lambda link: link[1] or link[2] or "", words[:LONGEST])).strip()
     rest = re.findall(r"[^\W\d_]+", re.sub(_DATE, " ", plain).casefold())
+    # Nothing is left but a date and words such as "notes", or the name again.
     if _EMPTY.issuperset(rest) or _letters(plain) == _letters(name):
         return ""
     return plain if name else _AT_ENDS.sub("", plain)
 
 
 def _stem(path: str) -> str:
+    """Return the name of a note without its folder and ending."""
     return path.rpartition("/")[2].removesuffix(".md")
 
 
 def _letters(words: str) -> str:
+    """Return the letters and digits of a name or title, by which the two are compared."""
     return re.sub(r"[\W_]+", "", words.removesuffix(".md")).casefold()

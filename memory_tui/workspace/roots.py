@@ -253,13 +253,16 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
 
 
 def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
-    """Return those of the `known` paths that are not on disk; `seen` counted what is as it was known, or listed all."""
+    """Return those of the `known` paths that are not on disk.
+
+    `seen` is a scan that listed every note, or counted those that are as they are known and listed the others.
+    """
     listed = {note.path for note in seen.notes}
     # Each of the known notes is either counted or listed.
     if seen.quiet + sum(path in known for path in listed) == len(known):
         return []
     if seen.quiet:
-        # Which are quiet is not listed; to find out who is missing, everything is.
+        # Which notes were only counted is not known, so everything is listed to find out who is missing.
         listed = {note.path for note in scan(roots, partly=True).notes}
     return [path for path in known if path not in listed]
 
@@ -283,7 +286,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         status = None
     except (OSError, ValueError) as error:
         return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
-    # The note may be reached by another path.
+    # The note may be read under another path: the same inode tells. None is the inode of no note.
     inode = (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
     for note in seen.notes:
         if note.path == stored or note.inode == inode:
@@ -375,6 +378,7 @@ _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the
 
 
 def _cause(error: OSError | ValueError) -> str:
+    """Return what the system says of an error, without number and path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -409,11 +413,15 @@ def _absolute(roots: Roots, path: str) -> str:
 
 
 def _below(folder: str, absolute: str) -> bool:
+    """Tell whether a path lies below a folder, by its letters alone."""
     return absolute.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _root_of(roots: Roots, absolute: str) -> str | None:
-    """Return the root through which `absolute` may be read; links above a root are followed, none below."""
+    """Return the folder below which no link is followed on the way to `absolute`; None where no root holds it.
+
+    It is the workspace for its own notes, the extra path, or the folder of an extra path that is a note.
+    """
     base = str(roots.workspace)
     if _below(os.path.join(base, FOLDER), absolute) or absolute in {os.path.join(base, n) for n in roots.root_notes}:
         return base
@@ -547,7 +555,8 @@ def _identity(root: RootState, expected: bool) -> Identity:
     if stat.S_ISLNK(status.st_mode) and expected:
         raise ValueError("a symbolic link took its place, which is not followed")
     if stat.S_ISDIR(status.st_mode):
-        # Its entries are not read: of a thousand notes even the first one takes half a millisecond.
+        # It is opened to see whether it may be listed. Its entries are not read: of a thousand notes
+        # even the first one takes half a millisecond.
         os.scandir(root.absolute).close()
     elif root.path == WORKSPACE:
         raise ValueError("it is a file, not a folder")

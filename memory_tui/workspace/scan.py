@@ -207,6 +207,7 @@ class Walk:
             self._room = math.inf
 
     def _skip_too_large(self, stored: str) -> None:
+        """Leave out an extra path because there is too much below it."""
         self.skip(
             stored,
             "too many",
@@ -276,10 +277,12 @@ class Walk:
         todo: list[tuple[str, str]] = []
         with _opened(folder) as place, os.scandir(place) as entries:
             key = _folder_key(place)
+            # setdefault returns this very `prefix` only where the folder was not read before.
             if (first := self._folders.setdefault(key, prefix)) is not prefix:
                 self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
                 return []
             singles = {file: path for (parent, file), path in self._singles.items() if parent == key}
+            # A note that is named by itself is kept once, so that files beside it are compared and none is passed over.
             settled = {} if singles else self._settled.get(start, {})
             for entry in entries:
                 name, stored = entry.name, start + storable(entry.name)
@@ -287,7 +290,8 @@ class Walk:
                     self.skip(stored, "excluded", _EXCLUDED)
                     continue
                 try:
-                    # For what is as it was, no more is done than the stat that tells it: nothing else has its times.
+                    # Of a note that is as it was no more is done than the stat that tells so. No folder, link or other
+                    # file has its size and times.
                     if name in settled:
                         status = entry.stat(follow_symlinks=False)
                         size, mtime_ns, latest = settled[name]
@@ -299,7 +303,7 @@ class Walk:
                         raise _TooManyError
                     if entry.is_dir(follow_symlinks=False):
                         if (self._base + os.sep).startswith(below + name + os.sep):
-                            # On the way from an extra path down to the workspace, with fewer "..".
+                            # A folder above the workspace, below an extra path: its shortest path has fewer "..".
                             stored = storable(os.path.relpath(below + name, self._base))
                         todo.append((below + name, stored))
                     else:
@@ -347,6 +351,7 @@ def too_large(absolute: str) -> bool:
     """Return whether more lies below `absolute`, one of extraPaths, than is looked through."""
     key = absolute, most_entries()
     if key not in _too_large:
+        # A walk puts a folder that has too much below it into `_too_large`; its notes are not wanted.
         Walk(absolute).root(absolute, absolute, "extra")
     return _too_large.setdefault(key, False)
 
@@ -378,7 +383,10 @@ def _folder_key(folder: str | int) -> Inode | str:
 
 
 def _key(status: os.stat_result, name: str) -> Inode | str:
-    """Return what tells a file from others in its folder; one link with two names means letter case does not count."""
+    """Return what tells a file from others in its folder: the inode, or the name of one that has several.
+
+    A file with one link that is met under two names is the same file, where letter case does not count.
+    """
     return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else name
 
 

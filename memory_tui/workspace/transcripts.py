@@ -113,7 +113,7 @@ def document(note: NoteFile) -> Document:
 
 
 def newlines(note: NoteFile, start: int) -> int:
-    """Return lines that end after byte `start` of the file. Raises OSError."""
+    """Count the lines that end behind byte `start` of the file. Raises OSError."""
     count = 0
     with open(note.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
         file.seek(start)
@@ -128,13 +128,14 @@ def newlines(note: NoteFile, start: int) -> int:
 def _words(line: str) -> str | None:
     """Return what a line of the file becomes, empty where it is not indexed; None for what is not JSON."""
     try:
-        # NaN and Infinity are no JSON, and no whole numbers.
+        # NaN and Infinity are no JSON: `int` raises ValueError for these words. A blank line is no error.
         record = json.loads(line, parse_constant=int) if jsstring.trim(line) else None
     except (ValueError, RecursionError):
         return None
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return ""
+    # The content is a text, or a list of blocks of which some are texts.
     content = message.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]

@@ -236,14 +236,14 @@ def test_a_writer_who_keeps_the_old_file_open_is_heard_by_the_next_start(folder,
     """The replaced file stays beside the note until its writer closes it; then its lines come into the note."""
     monkeypatch.setattr(write, "LATE_SECONDS", 0.05)
     one, note = curator(folder), folder / "MEMORY.md"
-    before, last = note.read_bytes(), write._last
+    before, last = note.read_bytes(), write._last_content
     late = []
 
     def open_late(place, descriptor, old):
         late.append((folder / old).open("ab", buffering=0))
         return last(place, descriptor, old)
 
-    monkeypatch.setattr(write, "_last", open_late)
+    monkeypatch.setattr(write, "_last_content", open_late)
     # The lease lets nobody open the file before it is given back.
     monkeypatch.setattr(write, "quiet", lambda descriptor, seconds: False)
     monkeypatch.setattr(write, "_leases_work", lambda *_: False)
