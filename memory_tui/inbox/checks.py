@@ -74,6 +74,7 @@ def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
         if "://" in target or target.startswith(("/", "~")):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
+        # From the workspace, beside the note, below memory/, or from the top of a vault.
         paths = (target, beside, f"memory/{target}", _UPWARDS.sub("", target, count=1))
         folders = (os.path.dirname(path) for path in paths)  # noqa: PTH120 - a stored path
         has_folder = "/" not in target or any(map(exists, folders))
@@ -140,6 +141,7 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
     folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
 
     def exists(path: str) -> bool:
+        # Nothing outside of the folders of notes is looked for.
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(folders) and os.path.lexists(real)
 
@@ -651,6 +653,7 @@ def _masked(spots: Sequence[Spot], known: Known) -> Change:
         text = "".join(note.lines)
         numbers = {number for spot in chosen for number in range(spot.first, spot.last + 1)}
         secrets = (secret for secret in secret_finder.find(text, known) if secret.line in numbers)
+        # The whole text counts as one line here, since nothing but its bytes is taken.
         after = Lines(note.bom, (secret_finder.covered(text, secrets),))
         files.append(FileChange(path, chosen[0].data, after.data))
     return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))

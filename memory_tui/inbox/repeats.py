@@ -362,6 +362,7 @@ def _lines_of(index: int, note: DatedNote) -> Iterator[_Line]:
             heading = " ".join(text.lower().split())
             yield _Line(index, number, text, key=heading, heading=heading, counts=False)
         else:
+            # With a sign that no other key has, as code equals code alone.
             key = f"`{text.strip()}" if fence else plain(text)
             is_aside = fence or number in dreams or _HOST_LINE.match(text) or _ASIDE.match(text)
             yield _Line(index, number, text, key=key, heading=heading, counts=not is_aside)

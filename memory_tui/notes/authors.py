@@ -129,7 +129,7 @@ class Authors:
             return self._only(change, acts, "bytes")
         if author := self._by_ledger(change) or self._by_git(change):
             return author
-        # Commands whose steps make all of a change, or take the note away, or to or from another one.
+        # A command whose steps make exactly the text after, or one that removed the note, or moved or copied it.
         acts = [act for act in self._running(change) if _wrote(act, change) or _took(act, change)]
         return self._only(change, acts, "command")
 
@@ -180,6 +180,7 @@ class Authors:
         row = self._ledger.get(change.path)
         if row is None or change.after is None or row.file_hash != text_hash(change.after):
             return None
+        # The ledger has milliseconds.
         if abs(row.observed_at / 1000 - change.at) > _LEDGER:
             return None
         is_new = self._explains(f"ledger {row.observed_at}", change.path)
@@ -209,11 +210,13 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     args = use.args
     command = args.get("command", args.get("cmd"))
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
+        # A list has the shell and its options before the script.
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
         # A path cannot have NUL in it, so the steps of such a command are not looked at.
         return Act(session, use, (), "" if "\0" in command else command, cwd)
     try:
+        # A transcript may hold anything: convert raises a ValueError where a field is of another type.
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, use.details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -404,10 +407,12 @@ def _steps(command: str, cwd: str) -> tuple[Step, ...]:
 
 def _printed(step: Step, *, escapes: bool = False) -> str | None:
     """Return what a step prints, None where that is not known; `escapes` is for shells whose echo reads `\\n`."""
+    # A step may have no words, as in "> file": its name is empty then.
     name, *words = step.words or ("",)
     if name == "cat" and not words:
         return step.text
     if name == "echo":
+        # Of the options of echo n alone changes what is printed: no line end.
         options = words[:1] if words and re.fullmatch("-[neE]+", words[0]) else []
         line = " ".join(words[len(options) :]) + "\n" * ("n" not in "".join(options))
         return _unescaped(line) if escapes else line

@@ -140,6 +140,7 @@ def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     newer = config.layout == _NEWER
     limit, origin = _limit(config, "bootstrapMaxChars", MAX_CHARS)
     room, room_origin = _limit(config, "bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
+    # What the files before MEMORY.md leave for it of the limit of all.
     for name in _BEFORE_IT:
         with suppress(OSError):
             most = min(limit, _USER_CHARS) if newer and name == "USER.md" else limit

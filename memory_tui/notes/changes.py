@@ -426,6 +426,7 @@ def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
     last_end = -1
     for span in changed_spans(before, after):
         start, end, _, _ = span
+        # Changes whose lines of context would meet are in one hunk.
         if hunks and start - last_end <= 2 * context:
             hunks[-1].append(span)
         else:
@@ -438,6 +439,7 @@ def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
         yield DiffLine("hunk", f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@")
         # The empty span at the end brings the unchanged lines behind the last change.
         for gone_from, gone_to, new_from, new_to in [*spans, (end, end, new_end, new_end)]:
+            # Up to the change all lines stand so many further down as this one.
             moved = new_from - gone_from
             for at in range(start, gone_from):
                 yield DiffLine("same", shown[at], old=at + 1, new=at + moved + 1, end=before[at][1])

@@ -226,6 +226,7 @@ class Curator:
         Raises SameLinesChanged; then nothing of it is left.
         """
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
+        # Mode and time are those of before, so that an undo can give them back.
         recorded = tuple(
             FileChange(file.path, file.before, file.after, *standing(self.roots, file.path))
             for file in files or change.files

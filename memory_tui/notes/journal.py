@@ -640,12 +640,14 @@ def _packed(data: bytes, prefix: bytes | None) -> bytes:
     if prefix is not None and size < _LARGE:
         head = _common_start(data, prefix)
         tail = _common_start(data[head:][::-1], prefix[head:][::-1])
+        # What stands between the beginning and the end that both texts share.
         middle = data[head : len(data) - tail]
         if len(middle) < _NEAR:
             # -15: no head and no check sum; the hash of the text checks it.
             coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, prefix)
             # MessagePack begins three values with the byte _PATCH, by which `_unpacked` knows them.
             return msgspec.msgpack.encode((head, tail, coder.compress(middle) + coder.flush()))
+    # A large text is packed more quickly, in a window that reaches back to its beginning and over its prefix.
     options: dict[int, int] = {_P.compression_level: 3 if size > _LARGE else 9}
     if size > _LARGE:
         options |= {_P.window_log: min(_LARGEST_WINDOW, size.bit_length()), _P.enable_long_distance_matching: 1}
@@ -797,6 +799,7 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
     before, after = change.before, change.after
     if now in (before, after):
         return now == after
+    # A note that was made and then added to still begins with what it was made with.
     if before is None:
         return now is not None and after is not None and now.startswith(after)
     if after is not None and now is not None and after.startswith(before):

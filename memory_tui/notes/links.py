@@ -212,6 +212,7 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
             continue
         if new != data:
             target = targets.get(path, path)
+            # A note that moves is in the change already, under its new path; any other one is added to it.
             files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
     # Notes come before others go, so that nothing is lost in between.
     ordered = sorted(files.values(), key=lambda file: file.after is None)

@@ -86,7 +86,7 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
     the block and an item of the section begin with it. What stands `around` the block counts as much as the block.
     """
     candidates = [section for section in sections(texts) if section.line]
-    # A note's own title holds everything, so it says nothing about a place in it.
+    # A note's own title, its only heading of the first level and in front of all, says nothing about a place in it.
     tops = [section for section in candidates if section.level == 1]
     if len(candidates) > 1 and tops == candidates[:1]:
         candidates = candidates[1:]
@@ -261,6 +261,7 @@ def _target(spot: Spot, target: str, into: bytes | None) -> Lines:
 
 def parts(spots: Iterable[Spot]) -> list[Spot]:
     """Return the runs of lines in `spots`, each below one heading and without lines that come twice, note by note."""
+    # By note the first spot in it, for its text, and the numbers of the lines of all spots in it.
     by_path: dict[str, tuple[Spot, set[int]]] = {}
     for spot in spots:
         by_path.setdefault(spot.path, (spot, set()))[1].update(spot.below_headings())
@@ -270,7 +271,7 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
         # Blank lines between two items part nothing; a heading or a line that is not meant does.
         stops = [number for number, text in enumerate(texts, 1) if number not in numbers and text.strip()]
         chosen = (number for number in sorted(numbers) if texts[number - 1].strip())
-        # Lines are of one run where as many stops are above them.
+        # bisect counts the stops above a line: lines for which it is the same number have none between them.
         for _, run in groupby(chosen, partial(bisect, stops)):
             lines = list(run)
             runs.append(replace(spot, first=lines[0], last=lines[-1]))

@@ -438,11 +438,13 @@ def _last_content(folder: Folder, note: int, old: str) -> tuple[bytes | None, bo
 def _write_new(
     folder: Folder, name: str, data: bytes, like: int | None, goal: FileChange | None = None, *, rename: str = ""
 ) -> None:
-    """Write `data` whole and flushed as `name`, then as `rename`, dressed as the open file `like`. Raises OSError.
+    """Write `data` whole and flushed as `name`, then give it the name `rename`. Raises OSError.
 
-    Where there is none, `goal` has mode and time of the note, 0 for the usual.
+    It gets owner, mode and attributes of the open file `like`. Where that is None, it gets mode and time of `goal`, of
+    which 0 stands for the usual one.
     """
     mode, mtime_ns = (goal.mode, goal.mtime_ns) if goal is not None and like is None else (0, 0)
+    # A file that gets its mode later is nobody else's to read until then.
     usual = 0o666 if like is None and not mode else durable.PRIVATE
     descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, usual)
     try:

@@ -185,7 +185,7 @@ def written(text: str, known: Known) -> Iterator[Span]:
     line_start = 0
     # The beginning of a line above that holds a label, for the codes or words in the lines after it.
     above = ""
-    # The labels of the columns, while in a table.
+    # While in a table the labels of its columns, which its first row with a label names.
     labels: dict[int, str] = {}
     for line in text.split("\n"):
         is_row = "|" in line
@@ -306,6 +306,7 @@ def _strewn(line: str, known: Known) -> Iterator[Span]:
 
 def _value(line: str, match: re.Match[str]) -> str:
     """Return what stands after a label; inside quotes all of it, where it has a word of letters and digits."""
+    # The sign just before the value, which may be a quotation mark.
     quote = match["open"][-1:]
     quoted = _QUOTES[quote].match(line, match.end()) if quote in _QUOTES else None
     if quoted:
@@ -360,6 +361,7 @@ def _is_password(value: str) -> bool:
     # Letters beyond the Latin ones are words, unless digits are among them.
     if max(letters) > "\u024f" and not _MIXED.fullmatch(value):
         return False
+    # Words have no digits, and few signs among them.
     if any(sign.isdigit() or not (sign.isalnum() or sign in "_-./'’:@,") for sign in value):
         return True
     return _is_random(value)
@@ -369,6 +371,7 @@ def _is_random(value: str) -> bool:
     """Tell whether the letters of `value` change their case as no word's do."""
     if len(value) < 8 or not value.isalpha() or value in (value.lower(), value.upper()):
         return False
+    # A third are capitals, or they stand where no word has them.
     return 3 * sum(map(str.isupper, value)) >= len(value) or not _WORDS.fullmatch(value)
 
 
@@ -412,6 +415,7 @@ def _is_key(value: str, name: str, known: Known, *, bare: bool) -> bool:
     # Words and a number, which people make up for a secret of two programs.
     if name.endswith("secret") and re.fullmatch(r"[a-z]+_[a-z_]*[a-z]_\d{2,8}", value):
         return True
+    # Words with signs between them are a name: a key has eight letters or digits in a row.
     if _IDENTIFIER.fullmatch(value) or max(map(len, re.split(r"[^A-Za-z0-9]+", value))) < 8:
         return False
     return not bare or bool(_HEX.fullmatch(value)) or _classes(value) >= 3

@@ -147,6 +147,7 @@ def flaws(text: str, path: str) -> list[Flaw]:
             if name == "project" and path == "USER.md":
                 reason = "it is not read in USER.md"
             elif name == "project":
+                # A project marker may close on another line, so it is looked for in the whole text.
                 reason = _project_flaw(text, line_start + marker.end())
             else:
                 reason = _flaw(name, line, marker.end(), path)

@@ -91,6 +91,7 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80, check: Check = s
     twice the size, and a line of nearly full size is repeated in a chunk for each short line that follows it.
     Raises Unreadable when those repeats pass MAX_CHUNKED_UNITS, and what `check` raises before each chunk.
     """
+    # OpenClaw counts a token as four UTF-16 units.
     size = max(32, tokens * 4)
     segments, numbers, sums = _segments(jsstring.well_formed(text), size)
     return _joined(segments, numbers, sums, _runs(sums, size, max(0, overlap * 4)), check)

@@ -325,6 +325,7 @@ def front_matter(text: str) -> Mapping[str, str]:
     front = _FRONT.match(text)
     for field in _FIELD.finditer(front["fields"]) if front else ():
         key, value = field["key"], field["value"].strip("\"'")
+        # What is indented belongs to the key above it.
         if not field["indent"]:
             above = key
             fields.setdefault(key, value)

@@ -101,6 +101,7 @@ def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
 
     A pattern is matched against the path from its entry as OpenClaw does from 2026.8 on.
     """
+    # A folder ends with one separator, and a pattern has "/" between names.
     places = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
 
     def admits(absolute: str) -> bool:
@@ -221,7 +222,7 @@ class PathVerdict(Struct, frozen=True):
 def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) -> Scan:
     """Return every note on disk with size and modification time, and a reason for whatever else is there.
 
-    With `settled` those notes below a folder that are just so are counted and not listed. Costs a listing of each
+    Notes below a folder that are as `settled` has them are counted and not listed. Costs a listing of each
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted; `partly` returns the other roots' notes then, and `.` as left out.
     """
@@ -236,6 +237,7 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
         if MEMORY in roots.sources:
             for name in roots.root_notes:
                 walk.root(os.path.join(base, name), name, "note")
+            # Where the workspace is an extra path itself, memory/ is read with it.
             if base not in roots.extra:
                 walk.root(os.path.join(base, FOLDER), FOLDER, "folder")
     except WorkspaceError as error:
@@ -406,6 +408,7 @@ def _absolute(roots: Roots, path: str) -> str:
         # Where the locale names files in ASCII a stored path stands for its bytes.
         path = os.fsdecode(jsstring.well_formed(path).encode())
     absolute = os.path.normpath(os.path.join(str(roots.workspace), path))
+    # Bytes of a name that are not UTF-8 are written `\xff`; a file whose name has these four signs in it comes first.
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
         return os.fsdecode(raw) if os.path.lexists(raw) else absolute
