@@ -47,7 +47,7 @@ class Position(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """Something in the file that could not be used as it is: what, where, and what counts instead."""
+    """Something in the file that could not be used as it is: what, where, and in `used` what counts instead."""
 
     key: str
     message: str
@@ -150,7 +150,7 @@ class Config(Discreet, frozen=True):
 
     @property
     def model(self) -> str:
-        """Return the embedding model that is named; empty where none is."""
+        """Return the embedding model that is named, without the account that may stand before it; empty for none."""
         return self.text("model").removeprefix(f"{self.account}/" if self.account else "")
 
     @property
@@ -184,7 +184,7 @@ class Config(Discreet, frozen=True):
         return self.environment.secret(entry.node) if entry else None
 
     def keys(self, key: str) -> tuple[Secret, ...]:
-        """Return the secret of `key`, where it has a value."""
+        """Return the secret of `key` as a tuple of one; an empty tuple where it has no value."""
         secret = self.secret(key)
         return (Secret(secret.value),) if secret is not None and secret.value else ()
 
@@ -220,6 +220,7 @@ def shared(config: Config, name: str) -> Shared:
     if not account or config.kind != "openclaw":
         return Shared()
     section = f"models.providers.{account}"
+    # The logins of a provider that has only a name of its own in the file are kept by that name.
     login_account = config.account if config.account and name == config.provider else account
     logins = tuple(Secret(secret.value) for secret in _logins(config, login_account) if secret.value)
     headers = {header: secret.value for header, secret in config.headers(f"{section}.headers") if secret.value}

@@ -40,10 +40,12 @@ class Key(Struct, frozen=True):
 
 
 def _knobs(knobs: tuple[Knob, ...]) -> tuple[Key, ...]:
+    """Return the rows of the keys that are knobs: their type and range stand in the table of knobs."""
     return tuple(Key(knob.key, "knob", knob.default, knob.help) for knob in knobs)
 
 
 def _below(prefix: str, *rows: Key) -> tuple[Key, ...]:
+    """Return `rows` with `prefix` before the path of each."""
     return tuple(replace(row, path=prefix + row.path) for row in rows)
 
 
@@ -297,4 +299,5 @@ RETIRED: Mapping[str, str] = MappingProxyType(
 
 def retired(key: str) -> str:
     """Return what 2026.9 always does in the place of `key`, named below its section; empty where it has the key."""
+    # A key below one that was taken away is gone with it; the dots keep "sync" from fitting "syncing".
     return next((rule for name, rule in RETIRED.items() if f"{key}.".startswith(f"{name}.")), "")

@@ -88,6 +88,7 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     otherwise, into memory-tui's.
     """
     before = {key: value.value for key, value in written.values.items()}
+    # Settings hold a profile by its name; a file may say "auto", which is left alone where it comes to that profile.
     profile = tuned.word("profile")
     configured = config.values.get("profile")
     configured_profile = str(configured.value) if configured else "auto"
@@ -98,13 +99,16 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     if config.kind == "openclaw" and profile != OWN_PROFILE:
         ours = sorted(_OURS_ALONE & values.keys())
         left = [(key, _NO_PROFILE if key == "profile" else f"OpenClaw has no {BY_KEY[key].label}") for key in ours]
+        # A value that the release fixed it does not read from the file either.
         left_out = {*ours, *profile_named(profile).fixed}
         values = {key: value for key, value in values.items() if key not in left_out}
+        # Where the section that counts most is the general one, not that of the agent.
         if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
             notes.append(f"{config.layout} holds for every agent that has no value of its own.")
         return _into(config, values, before, left, [*notes, _RELOADS])
     if config.kind == "openclaw":
         notes.append(_OWN_RULES)
+        # Our file would give our rules to every workspace; they hold where they are asked for.
         values.pop("profile", None)
     target = config if config.kind == "own" else _own_config()
     if target.path == own_path():
@@ -137,7 +141,10 @@ def _into(
     left: Iterable[tuple[str, str]],
     notes: Iterable[str],
 ) -> Patch:
-    """Return the patch that sets `values` where they stand, or where they belong. Raises ConfigError."""
+    """Return the patch that sets `values` where they stand, or where they belong. Raises ConfigError.
+
+    `before` has the values without the patch, for showing; `left` and `notes` are those of the patch.
+    """
     if config.path is None or config.tree is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
     # Without a section for these values, one is made below the top of the file, by the keys of `layout`.
@@ -145,6 +152,7 @@ def _into(
     section_keys = [] if config.sections or not prefix else prefix.split(".")
     splices: dict[Path, list[json5.Splice]] = {}
     sources: dict[Path, json5.SourceText] = {}
+    # New members by the identity of the object that gets them, so that all of one object go in at once.
     missing: dict[int, tuple[json5.Node, dict[str, Any]]] = {}
     changes: list[KeyChange] = []
     for key, value in sorted(values.items()):
@@ -306,11 +314,15 @@ def write_all(files: Sequence[FileWrite]) -> None:
         except (OSError, ConfigError) as error:
             _take_back(done, folders)
             raise error if isinstance(error, ConfigError) else _unwritten(file.path, error) from error
+        # The newest first, which is the order of taking back.
         done.insert(0, file)
 
 
 def _take_back(done: Sequence[FileWrite], folders: Sequence[Path]) -> None:
-    """Let files and folders be as before `done`, the last step first. Raises ConfigError; then the record stays."""
+    """Bring files and folders back to what they were before the writes `done`, of which the last one comes first.
+
+    Raises ConfigUnsaved where that cannot be; then the record of a connection, written first, is still there.
+    """
     for file in done:
         try:
             if read(file.path) != file.then:
@@ -333,7 +345,7 @@ def remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
-    """Let `path` hold `then`. Raises OSError."""
+    """Let `path`, which holds `now`, hold `then`; None stands for no file. Raises OSError."""
     if then is None and now is not None:
         durable.remove_file(path)
     elif then is not None and now != then:

@@ -24,7 +24,7 @@ _NEVER = "which memory-tui never asks; put the key into the provider's variable,
 
 
 class FoundSecret(Discreet, frozen=True):
-    """Whether a secret is there, from where in words, and if not, why not."""
+    """A secret's `value`, and its `source` in words; without a value, `problem` says why there is none."""
 
     HIDDEN = ("value",)
 
@@ -74,7 +74,10 @@ class Environment(Discreet, frozen=True, dict=True):
         return _REFERENCE.sub(replace, text), tuple(missing)
 
     def secret(self, node: Node) -> FoundSecret:
-        """Return the secret that `node` is or refers to; never raises, the reason is in the answer."""
+        """Return the secret that `node` is or refers to; where there is none, the answer says why.
+
+        A node is the text itself, a text that names a variable, or an object with the source and the id of a secret.
+        """
         if isinstance(node.value, str):
             text = node.value.strip()
             if name := _ONLY_A_NAME.fullmatch(text):
@@ -92,7 +95,7 @@ class Environment(Discreet, frozen=True, dict=True):
         return self._referenced(variable, word_of(node.get("provider")))
 
     def _referenced(self, variable: str, provider: str) -> FoundSecret:
-        """Return the secret in `variable`, if the list of what this `provider` of secrets may read allows it."""
+        """Return the secret in `variable`, unless the file has a list of what `provider` may read that lacks it."""
         section = self.tree.get("secrets") if self.tree else None
         if section is None:
             return self._variable(variable)
@@ -104,6 +107,7 @@ class Environment(Discreet, frozen=True, dict=True):
         return self._variable(variable)
 
     def _variable(self, name: str) -> FoundSecret:
+        """Return the secret that is the value of the variable `name`."""
         value, source = self.lookup(name) or ("", "")
         return FoundSecret(source, "" if value else f"the variable {name} is not set", value)
 

@@ -20,6 +20,7 @@ from memory_tui.secrets import Discreet
 
 MAX_DEPTH = 200
 
+# White space and comments, as many as there are; then a text in quotes, or a word without.
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+", re.DOTALL)
 _TOKEN = re.compile(r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[^\s\ufeff{}\[\]:,/"']++""", re.DOTALL)
 _REASONS = {
@@ -27,8 +28,9 @@ _REASONS = {
     "Json5ExtraData": "nothing may follow the value",
     "Json5EOF": "a value is missing, cannot be read, or is never closed",
 }
-
+"""What is wrong in a text, in words, by the name of what pyjson5 raises."""
 _OFFSET = re.compile(r"near (\d+)")
+"""The number of the character, from 1, in a message of pyjson5."""
 
 Scalar = str | int | float | bool | None
 
@@ -143,12 +145,14 @@ def _node(source: SourceText, start: int) -> Node:
     is_object = text[start] == "{"
     members: dict[str, Node] = {}
     items: list[Node] = []
+    # `at` is where the next member or item begins, or the closing bracket stands.
     at = blank_end(text, start + 1)
     while text[at] not in "}]":
         if is_object:
             end = _token_end(text, at)
             key = text[at:end]
             if not key.isidentifier():
+                # In quotes, or without and with an escape in it, which is read as if it were in quotes.
                 key = pyjson5.decode(key if key[0] in "\"'" else f'"{key}"')
             colon = blank_end(text, end)
             node = members[key] = _node(source, blank_end(text, colon + 1))
@@ -162,6 +166,7 @@ def _node(source: SourceText, start: int) -> Node:
 
 
 def _token_end(text: str, start: int) -> int:
+    """Return where the word or the text in quotes ends that begins at `start`: pyjson5 has read that there is one."""
     token = _TOKEN.match(text, start)
     assert token is not None
     return token.end()
@@ -197,18 +202,20 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
 
 
 def replace(node: Node, value: Scalar) -> Splice:
-    """Put `value` in the place of `node`'s."""
+    """Return the splice that puts `value` in the place of `node`'s."""
     return Splice(node.start, node.end, json.dumps(value, ensure_ascii=False))
 
 
 def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
-    """Put new members at the end of the object `parent`, on lines and without quotes where its others are.
+    """Return the splices that put new members at the end of the object `parent`, in the style of the file.
 
-    A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
+    They get lines of their own where the members before have them, and keys without quotes where the file has such
+    keys. A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
     """
     text = parent.source.text
     siblings = _siblings(parent)
     begin, end = parent.start + 1, parent.end - 1
+    # Between brackets without members nothing else than a comment can stand.
     comment = "" if siblings else text[begin:end].strip()
     on_lines = bool(comment) or "\n" in (text[siblings[-1].end : end] if siblings else text)
     step = _step(text)
@@ -229,7 +236,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
 
 
 def append(array: Node, value: object) -> list[Splice]:
-    """Put `value` at the end of `array`, on a line of its own where the others have one."""
+    """Return the splices that put `value` at the end of `array`, on a line of its own where the others have one."""
     text = array.source.text
     siblings = _siblings(array)
     item = json.dumps(value, ensure_ascii=False)
@@ -243,9 +250,9 @@ def append(array: Node, value: object) -> list[Splice]:
 
 
 def _behind(last: Node, item: str, indent: str | None) -> list[Splice]:
-    """Put `item` behind the `last` one: on a line of its own with `indent`, on the same line where that is None.
+    """Return the splices that put `item` behind the `last` one: on a line of its own, behind `indent`.
 
-    A comma that stands at the end already stays at the end.
+    It stands on the same line where `indent` is None. A comma behind the last one of a list stays behind the last one.
     """
     text = last.source.text
     comma = _comma_after(text, last.end)
@@ -261,7 +268,10 @@ def _behind(last: Node, item: str, indent: str | None) -> list[Splice]:
 
 
 def remove(parent: Node, child: Node) -> list[Splice]:
-    """Take `child`, a member or an item of `parent`, out with its key, its comma, its line; comments stay."""
+    """Return the splices that take `child` out of `parent`, with its key, its comma and its line; comments stay.
+
+    It is a member of an object or an item of a list.
+    """
     text = parent.source.text
     siblings = _siblings(parent)
     index = [node.start for node in siblings].index(child.start)

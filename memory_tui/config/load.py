@@ -32,11 +32,12 @@ MAX_BYTES = 16 << 20
 
 
 def load(explicit: str | None, workspace: Path | None, agent: str = "") -> Config:
-    """Return the configuration for `workspace` and `agent`.
+    """Return the configuration for `workspace` and `agent`; an empty one where no file says anything.
 
-    `explicit`; else OpenClaw's when it speaks of that agent, or of that workspace; else our own. Without an agent it is
-    the one whose workspace it is, else the default one. Raises ConfigError when the file that applies cannot be read
-    or understood, and SettingError for an agent that nobody knows.
+    The file is the `explicit` one; else OpenClaw's, when an agent is named or the workspace is that of one of its
+    agents; else our own. Where no agent is named, the agent is the one whose workspace it is, else the default one.
+    Raises ConfigError when the file that applies cannot be read or understood, and SettingError for an agent that
+    nobody knows.
     """
     if explicit is not None:
         return _read(Path(explicit).expanduser()).config(workspace, agent)
@@ -62,6 +63,7 @@ def own(config: Config) -> Config:
 
 
 def _read(path: Path) -> _Reading:
+    """Return a reading of the file at `path`. Raises ConfigError."""
     try:
         return _Reading(read_json5(path, MAX_BYTES))
     except OSError as error:
@@ -159,6 +161,7 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
             problems.append(Problem.at(node, path, f"The agent {name!r} is there twice.", used))
         else:
             listed[name] = path, node
+    # What the file has of each agent's `default`: only true makes it the default one.
     flags = {name: flag for name, (_, node) in listed.items() if (flag := node.get("default"))}
     flagged = [name for name, flag in flags.items() if flag.value is True]
     default_name = next(iter([*flagged, *listed]), MAIN)
@@ -167,7 +170,7 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
         message = f"{name!r} is a second default agent."
         problems.append(Problem.at(flags[name], f"{listed[name][0]}.default", message, used))
     newer = tree.get("agents", "entries") is not None or tree.get("memory", "search") is not None
-    # What is wrong with this one is found where every documented key is checked.
+    # Into a list that nobody reads: the check of every documented key tells what is wrong with this value.
     shared = _workspace(tree.get("agents", "defaults"), "agents.defaults", environment, [])
     if not listed:
         return (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
@@ -184,7 +187,11 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
 
 
 def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: bool) -> Path:
-    """Return the folder of an agent that names none: `shared` is agents.defaults.workspace, `newer` from 2026.8 on."""
+    """Return the folder of the agent `name`, for which the file names none of its own.
+
+    `shared` is agents.defaults.workspace, empty for none. `alone` tells that the file lists no other agent, `default`
+    that this is the default one, `newer` that the file is of 2026.8 or later.
+    """
     if alone or (default and not newer):
         return expand(shared) if shared else default_workspace(newer=newer)
     if not (newer and shared):
@@ -195,7 +202,10 @@ def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: 
 
 
 def _listed(tree: Node, problems: list[Problem]) -> Iterator[tuple[str, Node, str]]:
-    """Yield path, node and id of each agent, from `agents.entries`, else from `agents.list`."""
+    """Yield path, node and id of each agent, from `agents.entries`, else from `agents.list`.
+
+    An agent without an id counts as main, and is a problem; what is no object is left out.
+    """
     entries, items = tree.get("agents", "entries"), tree.get("agents", "list")
     if entries is not None and isinstance(entries.value, dict):
         rows = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
@@ -297,6 +307,10 @@ def typed(key: Key, text: str) -> object:
 
 
 def _substituted(key: Key, node: Node, environment: Environment) -> object:
+    """Return the value of `node`, of a text with its variables replaced. Raises SettingError for one that is not set.
+
+    A secret stays as it is written: its variable is looked up when it is needed.
+    """
     value = node.value
     if not isinstance(value, str) or key.kind == "secret":
         return value
@@ -307,6 +321,7 @@ def _substituted(key: Key, node: Node, environment: Environment) -> object:
 
 
 def _excerpt(node: Node) -> str:
+    """Return what `node` is, in the few words that a message has for it."""
     value = node.value
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
@@ -327,6 +342,7 @@ def _number(key: Key, value: object) -> int | None:
 
 
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
+    """Return a list of choices, each once; the default for an empty list. Raises SettingError for any other value."""
     if not isinstance(node.value, list):
         raise SettingError(f"{key.path} is a list of {' and '.join(key.choices)}, not {_excerpt(node)}.", "")
     items = tuple(dict.fromkeys(str(item.value) for item in node.value))
@@ -336,10 +352,12 @@ def _choices(key: Key, node: Node) -> tuple[str, ...]:
 
 
 def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraPath, ...]:
+    """Return a list of paths, each once; blank ones are left out. Raises SettingError for any other value."""
     if not isinstance(node.value, list):
         raise SettingError(f"{key.path} is a list of paths, not {_excerpt(node)}.", "")
     paths: list[str | ExtraPath] = []
     for item in node.value:
+        # An item is the path itself, or an object with path and pattern.
         inner = item.get("path") or item
         pattern = item.get("pattern")
         if not isinstance(inner.value, str) or (pattern and not isinstance(pattern.value, str)):
@@ -361,9 +379,9 @@ _NO_MEMORY = "OpenClaw's agent has no memory plug-in, so it searches nothing."
 
 
 class _Reading:
-    """Values from the general to the particular; each layer counts before those that were added before it.
+    """Reads the values of one file, the general ones first: a later value counts instead of an earlier one.
 
-    What it holds is called as in the Config that is made of it.
+    Its attributes are called as the fields of the Config that is made of them.
     """
 
     def __init__(self, root: Node) -> None:
@@ -384,7 +402,7 @@ class _Reading:
         self.layout = self.account = ""
 
     def agent_of(self, workspace: Path) -> Agent | None:
-        """Return the agent whose notes are in `workspace`, of several the default one."""
+        """Return the agent whose notes are in `workspace`, of several the default one; None for no such agent."""
         real = os.path.realpath(workspace)
         fitting = [agent for agent in self.agents if os.path.realpath(agent.workspace) == real]
         return min(fitting, key=lambda agent: not agent.default, default=None)
@@ -413,7 +431,7 @@ class _Reading:
                 agent = only_agent(str(named.value), expand(str(named.value)))
                 self.agents = (agent,)
         self._together()
-        # Those of included files come last.
+        # In the order of the lines; problems of included files come last.
         self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         # Each attribute of a reading is a field of Config; these two are lists as long as values are added.
         lists = {"problems": tuple(self.problems), "sections": tuple(self.sections)}
@@ -433,6 +451,7 @@ class _Reading:
         if section := newer or older:
             self._add(section, self.layout, SEARCH, newer=newer is not None)
         if agent.node is not None and agent.place is not None:
+            # What the agent has of its own stands in its entry, and counts before what all agents have.
             node, path = agent.node, agent.place.path
             for name in OF_AGENT:
                 self._take(BY_PATH[f"{config_keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
@@ -443,7 +462,10 @@ class _Reading:
         self._custom_provider()
 
     def _custom_provider(self) -> None:
-        """Let a provider that has only a name in `models.providers` count as the one whose wire it speaks."""
+        """Let a provider that `models.providers` defines count as the known one whose protocol (`api`) it speaks.
+
+        Its address, key and headers then stand for those of the known one. An `api` that nobody here knows is left.
+        """
         entry = self.entries.get("provider")
         if entry is None or entry.value in (*PROVIDERS, *config_keys.NOT_ASKED):
             return
@@ -468,10 +490,10 @@ class _Reading:
 
     def _around(self, agent: Agent) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
-        if stray := self.tree.get("memorySearch"):
+        if old_section := self.tree.get("memorySearch"):
             step = f"OpenClaw moves it to {NEWER} by doctor --fix."
             message = f"memorySearch at the top of the file is an older place; {step}"
-            self._report(stray, "memorySearch", message, _IGNORED)
+            self._report(old_section, "memorySearch", message, _IGNORED)
         for path in ("plugins.enabled", "plugins.entries.memory-core.enabled"):
             node = self.tree.get(*path.split("."))
             if node and node.value is False:
@@ -484,10 +506,11 @@ class _Reading:
                 self._report(items[0], f"{prefix}tools.deny", "OpenClaw's agent may not use memory_search.", _ALONE)
 
     def _together(self) -> None:
-        """Report what is wrong with values together, or true of one that a reader of answers must know."""
+        """Report values that do not go together, and those by which answers differ from what a person may expect."""
         values = {key: entry.value for key, entry in self.entries.items()}
 
         def warn(key: str, wrong: bool, message: str, used: str = "") -> None:
+            """Report `message` at the value of `key`, if it is `wrong` and the file has that value."""
             if wrong and key in self.entries:
                 place = self.entries[key].places[-1]
                 self.problems.append(Problem(place.path, message, place, used))
@@ -519,9 +542,10 @@ class _Reading:
     def _add(
         self, section: Node, path: str, rows: tuple[Key, ...], *, strict: tuple[str, ...] = ("",), newer: bool = False
     ) -> None:
-        """Take the values of `rows` below `section`, and report other keys below one of `strict` ("" is any key).
+        """Take the values of `rows` below `section`, which stands at `path`, and report keys that are not documented.
 
-        A `newer` section is one that only OpenClaw from 2026.8 on reads, which took some of the keys away.
+        Only what stands below one of the names `strict` is reported as not documented; below "" stands every key. A
+        `newer` section is one that OpenClaw reads from 2026.8 on: keys that this release took away are reported, too.
         """
         table = {key.path: key for key in rows}
         if not isinstance(section.value, dict):
@@ -541,6 +565,7 @@ class _Reading:
     def _not_documented(self, node: Node, whole: str, below: str, table: Mapping[str, Key]) -> None:
         """Report the key `below`, at the path `whole` of the file, which is none of `table`."""
         if whole == NEWER:
+            # Its values are taken by themselves.
             return
         if any(key.startswith(f"{below}.") for key in table):
             self._report(node, whole, f"{whole} holds settings, so it is an object.", _IGNORED)
@@ -569,13 +594,17 @@ class _Reading:
             self._report(node, path, error.message, used)
             return
         if key.kind == "paths" and before and isinstance(before.value, tuple) and isinstance(value, tuple):
+            # The paths of an agent are added to the general ones, instead of replacing them.
             value = tuple(dict.fromkeys([*before.value, *value]))
             places = (*before.places, *places)
         self.entries[key.path] = ConfigValue(value, places, node)
 
 
 def _walk(section: Node, table: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Yield path and node of every documented value, and of everything that stands where none can be."""
+    """Yield path and node of each value of `section`, below `prefix`.
+
+    Where `table` has keys below an object, its members are yielded; any other object is yielded as a whole.
+    """
     for name, node in section.children():
         path = f"{prefix}{name}"
         if isinstance(node.value, dict) and any(key.startswith(f"{path}.") for key in table):

@@ -53,6 +53,7 @@ def is_agents_memory(config: Config) -> bool:
 def installed_release() -> Release | None:
     """Return the release whose program is on the search path; None where there is none, or it tells no version."""
     program = shutil.which("openclaw")
+    # The program is a link into its package, whose package.json lies a few folders above.
     for folder in Path(program).resolve().parents[:4] if program else ():
         try:
             with (folder / "package.json").open("rb") as file:
@@ -78,14 +79,17 @@ def profile_of(version: str) -> str:
 
 
 def release_by_files(config: Config) -> Release:
-    """Return the release that wrote what is there: its database, its older index, its section of the configuration."""
+    """Return the release that the files of `config`'s agent show: by its database, its configuration, its index.
+
+    The newest one where nothing shows a release.
+    """
     if agent_database(config.agent.id).is_file():
         return Release(NEWEST_OPENCLAW, "the agent has a database of 2026.8 or later")
     if config.layout == "memory.search":
         return Release(NEWEST_OPENCLAW, "the configuration has memory.search, as from 2026.8 on")
-    wrote = config.text(WRITER)
-    if profile := profile_of(wrote):
-        return Release(profile, f"OpenClaw {wrote} wrote the configuration last")
+    version = config.text(WRITER)
+    if profile := profile_of(version):
+        return Release(profile, f"OpenClaw {version} wrote the configuration last")
     if config.sections:
         return Release(OLDER_OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
     if config.store_path.is_file():

@@ -13,14 +13,14 @@ LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""
 
 
-def _set(*names: str) -> str:
-    """Return the first of these environment variables that says something."""
+def _variable(*names: str) -> str:
+    """Return the text of the first of these environment variables that is not blank; empty where none is."""
     return next((text for name in names if (text := os.environ.get(name, "").strip())), "")
 
 
 def home() -> Path:
     """Return the home that `~` stands for: OPENCLAW_HOME, else the user's."""
-    named = _set("OPENCLAW_HOME")
+    named = _variable("OPENCLAW_HOME")
     return Path(named).expanduser() if named else Path.home()
 
 
@@ -28,13 +28,14 @@ def expand(text: str) -> Path:
     """Return `text` as a path; a leading `~` is the home, a relative path starts in the current folder."""
     text = text.strip().replace("\0", "")
     if text == "~" or text.startswith(("~/", "~\\")):
+        # Of "~" alone nothing is left, and that is the home itself.
         return home() / text[2:]
     return Path(text)
 
 
 def profile() -> str:
     """Return the OpenClaw profile of OPENCLAW_PROFILE; empty for the default one."""
-    name = _set("OPENCLAW_PROFILE")
+    name = _variable("OPENCLAW_PROFILE")
     return "" if name.lower() == "default" or "/" in name or "\0" in name else name
 
 
@@ -44,7 +45,7 @@ def state_folder() -> Path:
     OPENCLAW_STATE_DIR or its old name CLAWDBOT_STATE_DIR; else ~/.openclaw-<profile> where OPENCLAW_PROFILE names one
     that is there; else ~/.openclaw, unless only a folder of an older name exists.
     """
-    if named := _set("OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"):
+    if named := _variable("OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"):
         return expand(named)
     new = home() / ".openclaw"
     candidates = [home() / f".openclaw-{profile()}"] if profile() else []
@@ -91,7 +92,7 @@ def journal_folder(workspace: Path) -> Path:
 
 def openclaw_path() -> Path:
     """Return OpenClaw's configuration file, be it there or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
-    if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):
+    if named := _variable("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):
         return expand(named)
     candidates = [state_folder() / f"{name}.json" for name in ("openclaw", *LEGACY_NAMES)]
     return next((file for file in candidates if file.is_file()), candidates[0])
@@ -103,12 +104,12 @@ def own_path() -> Path:
 
 
 def default_workspace(*, newer: bool) -> Path:
-    """Return the workspace of an agent that names none: the documented one, or where only another exists, that.
+    """Return the workspace of an agent that names none: the documented one; the other one where that alone exists.
 
     Up to 2026.7 it is ~/.openclaw/workspace, with -<profile> at its end; `newer` releases have it in the state folder,
     or where OPENCLAW_WORKSPACE_DIR says.
     """
-    if named := _set("OPENCLAW_WORKSPACE_DIR"):
+    if named := _variable("OPENCLAW_WORKSPACE_DIR"):
         return expand(named)
     suffix = f"-{profile()}" if profile() else ""
     candidates = [home() / ".openclaw" / f"workspace{suffix}", state_folder() / "workspace"]

@@ -57,6 +57,7 @@ class Knob(Struct, frozen=True):
         return max(self.high, self.most)
 
 
+# Low, high, step and fine step of a knob; then the most that may be typed.
 _SHARE = 0.0, 1.0, 0.05, 0.01
 _HALF_LIFE, _DAYS = "query.hybrid.temporalDecay.halfLifeDays", (1, 3650, 5, 1, 1_000_000)
 _VECTOR, _TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
@@ -177,7 +178,10 @@ def find_knob(name: str) -> Knob:
 
 
 def check(knob: Knob, value: object) -> Scalar:
-    """Return `value` as `knob` takes it. Raises SettingError with the range when it does not fit."""
+    """Return `value` as `knob` takes it. Raises SettingError with the range when it does not fit.
+
+    What a knob takes is told by the kind of its default: a choice, a truth, a text, a number, a whole number.
+    """
     if knob.choices:
         if value in knob.choices:
             return str(value)
@@ -190,6 +194,7 @@ def check(knob: Knob, value: object) -> Scalar:
         if isinstance(value, str):
             return value
         raise SettingError(f"{knob.key} is text, not {value!r}.", "")
+    # A truth is an int to Python.
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingError(f"{knob.key} is a number from {knob.low:g} to {knob.top:.10g}, not {value!r}.", "")
     if not knob.low <= value <= knob.top:
@@ -214,6 +219,7 @@ def parse(knob: Knob, text: str) -> Scalar:
     try:
         return check(knob, float(word))
     except ValueError:
+        # Raises the error that names the range.
         return check(knob, word)
 
 
@@ -428,6 +434,7 @@ def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Val
     profile = profile_named(name)
     of_profile = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
     fixed = {key: Value(value, f"profile {name}") for key, value in profile.fixed.items()}
+    # The profile is `name`, whatever "auto" it was chosen by; only the place of that choice is kept.
     choice = chosen.get("profile") or configured.get("profile")
     values = {**Settings.defaults().values, **configured, **of_profile, **chosen, **fixed}
     values["profile"] = Value(name, choice.origin if choice else "default")

@@ -114,9 +114,11 @@ def _remove(folder: Path) -> None:
 
 
 _REMOVING, _TRIES = threading.Lock(), 20
+"""Held by whoever removes a demo; and how often that is tried while another thread goes on writing."""
 
 
 def _day_of(template: str, today: dt.date) -> dt.date | None:
+    """Return the day of the note that is made of `template`, whose name has its age; None for an undated one."""
     match = _TEMPLATE_DAY.search(template)
     return today - dt.timedelta(days=int(match[1])) if match else None
 
@@ -127,6 +129,7 @@ def named(template: str, today: dt.date) -> str:
 
 
 def _write(target: Path, template: str, text: str, today: dt.date) -> None:
+    """Write the note that is made of a `template` and its `text`, with the time of its last edit. Raises OSError."""
     day, note = _day_of(template, today), target / named(template, today)
     edited = day or today - dt.timedelta(days=_youngest_mention(text))
     durable.make_folder(note.parent, 0o777)
@@ -179,6 +182,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     knobs = {key: knob.value for key, knob in compose(OWN_PROFILE, {}, {}).values.items() if key in TUNE_KEYS}
     for number, line in enumerate((_HERE / "asked.jsonl").read_text("utf-8").splitlines(), 1):
         fields = json.loads(line)
+        # So many days ago; the questions of one day are a minute apart, in their order.
         noon = dt.datetime.combine(today - dt.timedelta(days=fields.pop("age")), dt.time(12))
         at = noon.timestamp() + number * 60
         hits = tuple(recall_log.LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))

@@ -29,7 +29,9 @@ from memory_tui.workspace.roots import Roots
 Event = Literal["SessionStart", "PreCompact", "SessionEnd"]
 EVENTS: tuple[str, ...] = get_args(Event)
 _LONGEST_KEY = 200
+"""Characters of a project's path that the name of its folder has: a longer name is cut, and ends in a hash."""
 _SHORTEST_FOLDER = 3
+"""Characters that the path of a moved memory has at least: Claude Code takes no shorter one."""
 
 
 # --- the hooks around a session --------------------------------------------------------------------------------------
@@ -53,7 +55,7 @@ class HookCall(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Say why it was called."""
+        """Say why it was called: each event has another one of these members."""
         return self.source or self.trigger or self.reason or ""
 
 
@@ -72,7 +74,10 @@ def context(text: str) -> dict[str, object]:
 
 
 def kept_in_summary(file: str, written: bool) -> str:
-    """Return what Claude Code puts into the prompt of its summariser before a compaction; hooks cannot run a turn."""
+    """Return what Claude Code puts into the prompt of its summariser before a compaction.
+
+    `file` is the log of today, `written` whether it exists. An agent cannot be asked to write: hooks run no turn.
+    """
     state = f"{file} holds what was written down today." if written else f"{file} does not exist yet."
     return (
         "Keep in the summary, word for word, what should outlive this conversation: decisions, their reasons, names, "
@@ -82,7 +87,10 @@ def kept_in_summary(file: str, written: bool) -> str:
 
 
 def reminder(file: str, written: bool) -> dict[str, object]:
-    """Return the answer before a compaction for a host that shows a message: what the user should have written down."""
+    """Return the answer before a compaction for a host that only shows a message to its user.
+
+    `file` is the log of today, `written` whether it exists.
+    """
     state = f"{file} was written today." if written else f"{file} does not exist yet."
     return {
         "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
@@ -96,6 +104,7 @@ def hooks(wiring: Wiring, host: str) -> tuple[HostChange, ...]:
     Where the program was uninstalled the call does nothing, instead of failing in each session.
     """
     words = shlex.join((*wiring.program, "hook", host, *wiring.arguments))
+    # A shell runs `words` unless the program is gone: the test succeeds then, and with it the hook.
     call = {"type": "command", "command": f"test ! -x {shlex.quote(wiring.program[0])} || {words}"}
     return tuple(HostChange("item", ("hooks", event), {"hooks": [call]}) for event in EVENTS)
 
@@ -131,14 +140,18 @@ def auto_memory(project: Path) -> Path:
 
 
 def _repository(folder: Path) -> Path:
-    """Return the root of the repository that `folder` is in, of a worktree that of the main one, else `folder`."""
+    """Return the root of the repository that `folder` is in; `folder` where it is in none.
+
+    Of a worktree that is the root of the main worktree, or the repository itself where it is bare.
+    """
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
-        # A worktree has a file there, which says where git keeps what is its own.
+        # A worktree has a file .git, "gitdir: PATH": in that folder git keeps what is the worktree's alone.
         word, _, path = _text_of(root / ".git").partition(" ")
         if word != "gitdir:" or not path:
             return root
         git_dir = root / path
+        # Two files there lead on: to the .git of the main worktree, and back to the file .git of this one.
         common = Path(os.path.realpath(git_dir / _text_of(git_dir / "commondir")))
         back = Path(os.path.realpath(git_dir / _text_of(git_dir / "gitdir")))
     except (OSError, ValueError):
@@ -163,8 +176,10 @@ def _key(root: str) -> str:
     if len(name) <= _LONGEST_KEY:
         return name
     number = 0
+    # JavaScript counts in UTF-16 units; a half of a pair that stands alone counts, too.
     for unit in memoryview(root.encode("utf-16-le", "surrogatepass")).cast("H"):
         number = (number * 31 + unit) & 0xFFFFFFFF
+    # The number without its sign: from 2**31 on the 32 bits stand for a negative one.
     number = min(number, (1 << 32) - number)
     digits = ""
     while number:
@@ -177,6 +192,7 @@ def _managed() -> list[Path]:
     """Return the settings of the machine, the one that counts first."""
     system = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
     folder = Path(system.get(sys.platform, "/etc/claude-code"))
+    # Of the files in the folder the last by name counts most.
     return [*sorted((folder / "managed-settings.d").glob("[!.]*.json"), reverse=True), folder / "managed-settings.json"]
 
 
@@ -191,8 +207,9 @@ def _named_memory(settings: Path) -> str | None:
 
 
 def _memory_folder(named: str) -> Path | None:
-    """Return the folder that a setting names. Claude Code wants a whole path, or one below the home as `~/folder`; None
-    for any other.
+    """Return the folder that a setting names; None where Claude Code would not take it.
+
+    It wants a whole path, or one below the home as `~/folder`.
     """
     if "\0" in named:
         return None
@@ -210,6 +227,7 @@ def is_auto_memory(path: Path) -> bool:
     Where a project's settings moved the memory, it is known as that of the folder that the program runs in.
     """
     folder = Path(os.path.realpath(path)).parent
+    # The usual place: projects/KEY/memory.
     if folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects")):
         return True
     moved = _memory_folder(_named_memory(home() / "settings.json") or "")
@@ -234,7 +252,7 @@ _TOOLS = ("memory_search", "memory_get")
 
 
 def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
-    """Return the files of a connection. Raises ConfigError where Claude Code is not installed."""
+    """Return the changes of files that connect Claude Code. Raises ConfigError where it is not installed."""
     user_file = (named_folder("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
     require(wiring, "Claude Code", "claude", user_file)
     program, *words = wiring.server()
@@ -293,7 +311,10 @@ def folders(roots: Roots) -> dict[str, str]:
 
 
 def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
-    """Return the facts among the notes of those folders, by stored path; `absolute` says where each note is."""
+    """Return the facts among the notes in the `folders` of `roots`, by stored path.
+
+    `absolute` are the notes to look at: stored path and absolute one. A note that cannot be read is left out.
+    """
     facts = {}
     prefixes = folders(roots)
     for path, location in absolute.items():
@@ -311,13 +332,19 @@ def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
 
 
 def in_folders(path: str, prefixes: Iterable[str]) -> bool:
-    """Tell whether the note at the stored `path` stands directly in one of the folders whose paths begin so."""
+    """Tell whether the note at the stored `path` stands directly in a folder of `prefixes`, which `folders` returns.
+
+    A note in a folder below it does not count.
+    """
     folder = path.rpartition("/")[0]
     return f"{folder}/" in prefixes if folder else "" in prefixes
 
 
 def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the facts that no line of their index points to, with the line that would; `notes` are texts by path."""
+    """Return the facts that no line of their folder's MEMORY.md points to, by path, each with the line that would.
+
+    `notes` are the texts of all notes by stored path, `prefixes` the folders as `folders` returns them.
+    """
     pointers = {}
     for prefix in prefixes:
         listed = {os.path.normpath(file) for file in _POINTER.findall(notes.get(f"{prefix}{INDEX}", ""))}

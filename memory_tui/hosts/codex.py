@@ -24,7 +24,7 @@ _MOST_SLUG = 80
 
 
 def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
-    """Return the files of a connection. Raises ConfigError where Codex is not installed."""
+    """Return the changes of files that connect Codex. Raises ConfigError where Codex is not installed."""
     home = memory().parent
     require(wiring, "Codex", "codex", home)
     folder = home if wiring.scope == "user" else wiring.project / ".codex"

@@ -62,8 +62,8 @@ class HostConnection(Struct, frozen=True):
 class PlannedFile(FileWrite, frozen=True):
     """A file as it is, and as it will be with or without a connection.
 
-    `base` is it as it was before it was ever connected, with the `changes` that are made to that; `ending` says what
-    becomes of it where a connection is undone.
+    `base` is what the file held before it was ever connected, None for no file; the `changes` are made to that.
+    `ending` says what becomes of the file when a connection is undone, and is empty when one is made.
     """
 
     base: bytes | None = None
@@ -116,6 +116,7 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
     for edit in host.edits(wiring):
         path = Path(os.path.realpath(edit.path))
         now = read(path)
+        # What an earlier connection wrote is replaced, not written a second time.
         base = restored.pop(path, now)
         after, changes = applied(FileEdit(path, edit.changes), base)
         files.append(PlannedFile(path, now, after if changes else base, base, changes))
@@ -124,7 +125,10 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
 
 
 def difference(files: Sequence[PlannedFile]) -> Iterator[str]:
-    """Yield the lines of a unified difference, with keys of other servers masked; new copies are one line below it."""
+    """Yield the lines of a unified difference, with keys of other servers masked.
+
+    Copies that are new, which nobody reads as a difference, are counted in one line below it.
+    """
     changed = [file for file in files if file.now != file.then]
     copies = [file for file in changed if file.now is None and any(change.kind == "copy" for change in file.changes)]
     if lines := [line for file in changed if file not in copies for line in config_patch.difference(file)]:
@@ -144,7 +148,7 @@ _EFFECTS = {
 
 
 def effects(host: Host, files: Sequence[PlannedFile]) -> list[str]:
-    """Say what the changes of `files` have the host do, which their difference tells few people."""
+    """Return what the changes of `files` have the host do, as sentences: a difference tells that to few people."""
     changes = (change for file in files if file.now != file.then for change in file.changes)
     # A copy has no keys.
     keys = {change.keys[0].lower().replace("_", "") for change in changes if change.keys}
@@ -152,7 +156,10 @@ def effects(host: Host, files: Sequence[PlannedFile]) -> list[str]:
 
 
 def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostConnection:
-    """Write what was `agreed` to, beside what the files hold by now. Raises ConfigError; then no file was written."""
+    """Write what a person `agreed` to, and return the connection. Raises ConfigError; then no file was written.
+
+    What others wrote into the files since stays, as long as the changes are the same.
+    """
     files = planned(host, wiring)
     record = _record_path(host.name, wiring.scope, wiring.project)
     if [file.changes for file in files] != [file.changes for file in agreed]:
@@ -170,9 +177,9 @@ def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostCo
 
 
 def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
-    """Return the way back for a file, its backup written; folders that an `earlier` connection made go as well.
+    """Write the backup of a file, and return what the way back needs to know of it. Raises ConfigError.
 
-    Raises ConfigError.
+    `earlier` are the folders that an earlier connection made: they go with this one, like those that it makes itself.
     """
     backup = back_up(folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}", file.base)
     folders = tuple(str(parent) for parent in file.path.parents if not parent.exists() or str(parent) in earlier)
@@ -188,7 +195,10 @@ def restorations(connection: HostConnection) -> tuple[PlannedFile, ...]:
 
 
 def _restoration(file: ConnectedFile) -> PlannedFile:
-    """Return a file as it will be without the connection: its old bytes, unless somebody edited it since."""
+    """Return a file as it will be without the connection. Raises ConfigError where that cannot be.
+
+    It gets its old bytes back; where somebody edited it since, or its backup is gone, the changes alone are taken out.
+    """
     now = read(file.path)
     if digest(now) == file.before:
         return PlannedFile(file.path, now, now, ending="as before")
@@ -217,6 +227,7 @@ def wired(connection: HostConnection) -> list[str]:
         elif digest(now) != file.after and file.changes[0].kind == "copy":
             lost.append(f"{file.path} was edited after memory-tui wrote it.")
         elif digest(now) != file.after:
+            # As if they were still to be made: those that would be are missing.
             changes = tuple(replace(change, old=None, there=0) for change in file.changes)
             try:
                 missing = applied(FileEdit(file.path, changes), now)[1]
@@ -232,7 +243,10 @@ _UNCHANGED, _BY_HAND = "Mend it; nothing was changed.", "Take it out by hand, or
 
 
 def applied(edit: FileEdit, before: bytes | None) -> tuple[bytes, tuple[HostChange, ...]]:
-    """Return the bytes of a file after its changes, and the changes as taking back needs them. Raises ConfigError."""
+    """Return the bytes of a file after its changes, and the changes that were made, with what taking back needs.
+
+    A change that the file has already is not made, and not returned. Raises ConfigError.
+    """
     [first, *_] = edit.changes
     if first.kind == "copy":
         return str(first.value).encode(), (first,)
@@ -286,7 +300,10 @@ def _tree(path: Path, text: str) -> Node:
 
 
 def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
-    """Return `text` with a member or an item, and the change as it was made; None where it is there already."""
+    """Return `text` with a member or an item, and the change with what was there before; None where it has it already.
+
+    Raises ConfigError where something else than an object or a list is in the way.
+    """
     text = text if text.strip() else "{\n}\n"
     node = _tree(path, text)
     for depth, key in enumerate(change.keys):
@@ -379,6 +396,7 @@ def _with_table(path: Path, text: str, change: HostChange) -> tuple[str, HostCha
     gap = newline if text.endswith("\n") else newline * 2
     after = f"{text}{gap if text.strip() else ''}{_table(change, newline)}"
     try:
+        # A second table of the same name is no TOML.
         tomllib.loads(after)
     except tomllib.TOMLDecodeError:
         name = ".".join(change.keys)
@@ -394,8 +412,10 @@ def _without_table(path: Path, text: str, change: HostChange) -> str:
     # Somebody else may have written with other ends of lines since.
     newline = "\r\n" if _table(change, "\r\n") in text else "\n"
     before, table, after = text.partition(_table(change, newline))
+    # Not there as it was written, or there is more of it elsewhere in the file.
     if not table or _value(path, before + after, change.keys) is not None:
         raise ConfigError(f"[{'.'.join(change.keys)}] of {path} was edited after memory-tui wrote it.", _BY_HAND)
+    # Where it replaced nothing, it was put behind a blank line.
     if change.old is None and before.endswith(newline * 2):
         before = before.removesuffix(newline)
     return f"{before}{change.old or ''}{after}"
@@ -482,7 +502,10 @@ def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
 
 
 def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) -> Proof:
-    """Speak MCP with a server, by `ask` a request after the other. Raises NoAnswer."""
+    """Speak MCP with a server and return who answered the `question`, and how fast. Raises NoAnswer.
+
+    `ask` sends a method with its parameters, and returns the result.
+    """
     client = {"name": PROOF_CLIENT, "version": "1"}
     began = time.perf_counter()
     greeting = ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
@@ -514,6 +537,7 @@ def _answer(
     process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, method: str, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Send a request, and return its result; `late` has ended a process that takes too long. Raises NoAnswer."""
+    # Each method is asked once, so that its name can be the id of the request.
     messages: list[dict[str, Any]] = [{"id": method, "method": method, "params": params}]
     if method == "tools/list":
         # The second request: MCP wants to be told before that the greeting was understood.

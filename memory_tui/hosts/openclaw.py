@@ -37,7 +37,7 @@ def installed_folder() -> Path:
 
 
 def _plugin_files(folder: Path) -> dict[Path, Path]:
-    """Return each file of the plugin, with its place in the copy in `folder`."""
+    """Return the packaged files of the plugin, each with the path of its copy in `folder`."""
     packaged = plugin_folder()
     files = sorted(file for file in packaged.rglob("*") if file.is_file())
     return {file: folder / file.relative_to(packaged) for file in files}
@@ -46,8 +46,8 @@ def _plugin_files(folder: Path) -> dict[Path, Path]:
 def outdated_plugin(folder: Path) -> list[str]:
     """Return the files of the plugin in `folder` that are not as this version ships them."""
     copies = _plugin_files(folder).items()
-    old = [copy for file, copy in copies if not copy.is_file() or copy.read_bytes() != file.read_bytes()]
-    return [str(copy.relative_to(folder)) for copy in old]
+    outdated = [copy for file, copy in copies if not copy.is_file() or copy.read_bytes() != file.read_bytes()]
+    return [str(copy.relative_to(folder)) for copy in outdated]
 
 
 def arguments(profile: str) -> tuple[str, ...]:
@@ -71,6 +71,7 @@ def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     path, folder = places.openclaw_path(), installed_folder()
     files = _plugin_files(folder).items()
     copies = [FileEdit(copy, (HostChange("copy", (), file.read_text("utf-8")),)) for file, copy in files]
+    # Our plugin wants the program and the words before its command apart, and adds the options by itself.
     program, *args = wiring.program
     settings = {"command": program, "profile": wiring.profile, "args": args, "logRecalls": wiring.log}
     config = {name: value for name, value in settings.items() if value}
@@ -91,8 +92,9 @@ def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
 
 
 def dreams(chosen: Plan) -> bool:
-    """Return whether memory-core dreams beside this memory."""
+    """Return whether OpenClaw's plugin memory-core dreams beside this memory: releases before 2026.8 have no dreams."""
     core = ("entries", "memory-core")
+    # Each counts as on where the file does not say false.
     switches = (plugin_value(chosen, *core, "enabled"), plugin_value(chosen, *core, "config", "dreaming", "enabled"))
     return False not in switches and (installed_release() or release_by_files(chosen.config)).profile == NEWEST_OPENCLAW
 

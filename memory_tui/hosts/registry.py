@@ -22,7 +22,7 @@ class Host(Struct, frozen=True):
     client: str
     """How the name begins by which the host introduces itself to a server."""
     loss: Callable[[], str] = str
-    """What the host does without while it is connected, as sentences; empty for nothing."""
+    """Says what the host does without while it is connected, as sentences; `str()` is empty, for nothing."""
     variables: tuple[str, ...] | None = None
     scopes: tuple[Scope, ...] = ("user", "project")
 

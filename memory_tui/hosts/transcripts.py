@@ -38,6 +38,7 @@ MOST_IN_ALL = 512 << 20
 _OLDER_LINE, _OLDER_FILE = 1.0, 5.0
 """Seconds by which a line may be older than the one before it, and than its file."""
 _EXIT = re.compile(r"Exit code \d")
+"""How Claude Code's answer of a command begins that ran, and ended with a code that is not 0."""
 
 Host = Literal["openclaw", "claude-code", "codex"]
 Record = Mapping[str, Any]
@@ -94,6 +95,7 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
             identity = (item.id, item.name) if isinstance(item, ToolUse) else (str(item.at), item.text)
             if item.at >= since and (session.host, *identity) not in seen:
                 items.append(item)
+            # What is too old is remembered as well: a newer session may repeat it with a later time.
             seen.add((session.host, *identity))
         if items:
             current.append(replace(session, items=tuple(items)))
@@ -108,10 +110,10 @@ WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(
 
 
 def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str, float]]:
-    """Return what OpenClaw's own memory noted that it was asked of a workspace after `since`, and when; add to
-    `problems` why that cannot be read.
+    """Return the questions that the journal of OpenClaw's own memory has of `workspace`, each with its time.
 
-    It does so while it dreams, and tells neither session nor turn.
+    Only those after `since` (epoch seconds). OpenClaw keeps that journal for its dreaming; it names neither session
+    nor turn. Where it cannot be read, `problems` gets a sentence of that.
     """
     workspace_hash = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
 
@@ -137,6 +139,7 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
     """Yield the sessions in the databases of OpenClaw's agents."""
     for database in sorted((places.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
         try:
+            # Neither the database nor its log was written after `since`: the cheap look before the long one.
             if max(time_ns for _, _, time_ns in filter(None, open_foreign.traces(database))) < since * 1e9:
                 continue
             events = agent_sessions.events(database, since)
@@ -151,7 +154,10 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
 
 
 def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
-    """Yield the sessions that are files, the newest last: a fork is newer than what it repeats."""
+    """Yield the sessions that are files, the newest last: a fork is newer than what it repeats.
+
+    A file that is too long, or for which there is no room beside newer ones, becomes a sentence in `problems`.
+    """
     room = MOST_IN_ALL
     chosen: list[tuple[Host, Path, float]] = []
     for changed, host, path, size in sorted(_files(since), reverse=True):
@@ -163,6 +169,7 @@ def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
             chosen.append((host, path, changed))
     for host, path, changed in reversed(chosen):
         folder = path.parent
+        # A session is called as its file; one of a sub-agent as the session that it belongs to.
         name, agent = path.stem, ""
         if host == "openclaw":
             agent = folder.parent.name
@@ -253,11 +260,12 @@ class _Reader:
     def __init__(self) -> None:
         self.name, self.cwd, self.began_in, self.loaded = "", "", "", False
         self.items: dict[object, Said | ToolUse] = {}
+        """What was said, by a number, and the calls that were answered, by id and tool, in the order of the lines."""
         self._calls: dict[str, ToolUse] = {}
         """The calls whose answer has not come yet, by their ids."""
 
     def take(self, record: dict[str, Any], at: float) -> None:
-        """Read one line."""
+        """Read one line: Codex has a `payload`, Claude Code and OpenClaw a `message`; others tell of the session."""
         payload, message, attachment = map(record.get, ("payload", "message", "attachment"))
         if isinstance(payload, dict):
             self._step(record, payload, at)
@@ -275,7 +283,7 @@ class _Reader:
             self.items[len(self.items)] = Said(at, message.role, message.text)
 
     def call(self, key: object, name: object, args: object, at: float) -> None:
-        """Remember a call until its answer comes."""
+        """Remember the call of a tool, with the id `key`, until its answer comes; what is malformed is passed over."""
         if isinstance(key, str) and isinstance(name, str):
             if name == "tool_call" and isinstance(args, dict):
                 # OpenClaw wraps tools that its agent had to search for.
@@ -283,7 +291,7 @@ class _Reader:
             self._calls[key] = ToolUse(key, name, _record(args), self.cwd, at=at, end=at, succeeded=False)
 
     def answer(self, key: object, at: float, succeeded: bool, text: str, details: object) -> None:
-        """Join an answer with its call; one without a call, or a second one, counts for nothing."""
+        """Join an answer with the call that has the id `key`; an answer without a call, or a second one, is ignored."""
         if isinstance(key, str) and (call := self._calls.pop(key, None)) is not None:
             self.items[key, call.name] = replace(call, end=at, succeeded=succeeded, text=text, details=_record(details))
 
@@ -320,7 +328,7 @@ class _Reader:
             args = agent_sessions.record_of(str(payload.get("arguments"))) or {"input": payload.get("input")}
             self.call(payload.get("call_id"), payload.get("name"), args, at)
         elif kind.endswith("_output"):
-            # What was patched, or answered by a server, is told by a line of its own.
+            # A patch, and the answer of a server, have an "item_completed" beside this line, which tells more.
             call = self._calls.get(str(payload.get("call_id")))
             if call is not None and call.name == "exec_command":
                 self.answer(call.id, at, True, str(payload.get("output")), None)
@@ -328,7 +336,7 @@ class _Reader:
             self.said(record, at)
 
     def _completed(self, payload: Record, at: float) -> None:
-        """Read what Codex tells of a step that is over; it stands in the place of the answer that the model got."""
+        """Read what Codex tells of a step that is over; it replaces the answer that the model got, which says less."""
         item = payload.get("item")
         if not isinstance(item, dict):
             return
@@ -350,7 +358,7 @@ class _Reader:
                 name, details = str(item.get("tool")), item["result"].get("structuredContent")
                 text = "\n".join(agent_sessions.texts(item["result"].get("content")))
         if name:
-            # The time of its own is late: the line of the call says when it began.
+            # `started_at_ms` is late: the line of the call, where there is one, says when it began.
             call = self._calls.pop(key, None)
             earlier = self.items.get((key, name), call)
             start = earlier.at if earlier is not None else epoch(payload.get("started_at_ms")) or at

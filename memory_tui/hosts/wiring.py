@@ -72,7 +72,10 @@ _SEVERAL = ("active_project", "extra")
 
 
 def words_of(options: Options) -> list[str]:
-    """Return the arguments, with whole paths, for a program that runs in any folder."""
+    """Return `options` as words of a command line, with whole paths, for a program that runs in any folder.
+
+    Options that have no value are left out.
+    """
     pairs = [(name, getattr(options, name)) for name in _SINGLE]
     pairs += [("profile", value) if key == "profile" else ("set", f"{key}={value}") for key, value in options.changes]
     pairs += [("active_project", project) for project in options.projects]
@@ -100,15 +103,18 @@ def options_of(words: Sequence[str]) -> Options:
             pairs.append((name, value if sign else rest.pop(0)))
     knobs = [f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")]
     changes = tuple((key, value) for key, _, value in (knob.partition("=") for knob in knobs))
+    # In the order of _SEVERAL.
     projects, extra = (tuple(value for name, value in pairs if name == option) for option in _SEVERAL)
     single = {name: value for name, value in pairs if name in _SINGLE}
     return replace(Options(changes=changes, projects=projects, extra=extra), **single)
 
 
 class HostChange(Struct, frozen=True):
-    """One change: `keys` lead to a member of an object, a list that gets an item, a table of TOML; none for a copy.
+    """One change of a file: `keys` lead to what gets the `value`, which is by `kind`:
 
-    Once applied, `old` is the text that stood in its place, and `there` counts the keys that were there before.
+    a member of an object, a list that gets an item, a table of TOML; a copy is a whole file, and has no keys.
+    Once the change is applied, `old` is the text that stood in its place (None: nothing did), and `there` counts how
+    many of its keys, from the first on, were in the file before.
     """
 
     kind: Literal["member", "item", "table", "copy"]
@@ -126,7 +132,10 @@ class FileEdit(Struct, frozen=True):
 
 
 def require(wiring: Wiring, title: str, program: str, place: Path) -> None:
-    """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
+    """Raise ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps at `place`.
+
+    A preview requires nothing.
+    """
     if not wiring.preview and shutil.which(program) is None and not place.exists():
         absent = f"{title} is not installed here: there is no {program} on the PATH and no {place}."
         words = shlex.join([title.lower().replace(" ", "-"), "--dry-run", *wiring.arguments])

@@ -38,6 +38,7 @@ _PROMPT = (
     ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
 )
 _OUTPUT = ("output", "output_tokens")
+"""The names of token counts: of the prompt, and of the answer; OpenClaw's first, then Claude Code's."""
 Usage = tuple[int, int]
 """Tokens of the prompt, with what came from a cache, and of the answer."""
 
@@ -57,8 +58,9 @@ def record_of(line: str | bytes) -> dict[str, Any]:
 
 
 def answer_in(text: str) -> dict[str, Any]:
-    """Return the answer of a memory as data in the `text` of a tool, which may say something before the JSON; empty
-    where there is none that can be read.
+    """Return the answer of a memory in the `text` of a tool, as data; empty where there is none that can be read.
+
+    The text may say something before the JSON.
     """
     return record_of("{" + text.partition("{")[2])
 
@@ -76,7 +78,7 @@ def texts(content: object) -> list[str]:
 
 
 def tail(path: Path) -> list[bytes]:
-    """Return the last lines of a transcript, all of one that is not long. Raises Unreadable."""
+    """Return the lines of a transcript; of a long one those in its last MAX_BYTES. Raises Unreadable."""
     try:
         with open_regular(path) as file:
             end = file.seek(0, 2)
@@ -89,8 +91,9 @@ def tail(path: Path) -> list[bytes]:
 
 
 def usage_in(lines: Iterable[bytes]) -> Usage | None:
-    """Return the first usage in `lines` that is not zero, in the form of OpenClaw or of Claude Code."""
+    """Return the first usage in `lines` that is not zero, in the form of OpenClaw or of Claude Code; None for none."""
     for line in lines:
+        # Most lines hold none, and JSON is slow to read.
         record = record_of(line) if b"usage" in line else {}
         message = record.get("message")
         counts = message.get("usage") if isinstance(message, dict) else record.get("usage")
@@ -202,7 +205,7 @@ def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
                 FROM transcript_events e WHERE e.session_id = n.current_session_id)
         FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
     newest_first = f"SELECT {_LINE} FROM transcript_events e WHERE e.session_id = ? ORDER BY e.seq DESC"
-    # In one go, because within it the connection answers another query.
+    # All rows first, because the loop asks the connection another query.
     for session_id, key, text, updated, size in list(connection.execute(query)):
         if size and (entry := record_of(text)):
             usage = usage_in(line or b"" for (line,) in connection.execute(newest_first, (session_id,)))
@@ -285,10 +288,14 @@ class SessionCopies:
         return changed
 
     def _copy(self) -> bool:
-        """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
+        """Write copies that are missing or older, remove those whose session is gone; tell whether any was.
+
+        Raises NotSeen, OSError.
+        """
         heads = {path.name: _head(path) for path in self._folder.glob("*.jsonl*")}
 
         def read(connection: apsw.Connection) -> tuple[set[str], dict[str, tuple[float, bytes]]]:
+            """Return the names of all copies, and time and text of those that are to be written."""
             by_name = {f"{session.id}.jsonl": session for session in sessions(connection)}
             copies = {
                 name: (session.at, _transcript(connection, session))

@@ -110,7 +110,10 @@ class _Index(NamedTuple):
 
 
 def _layout(connection: apsw.Connection) -> Era | None:
-    """Return the layout whose tables are there with every column that is needed; ours has another identity."""
+    """Return the layout whose tables are there with every column that is needed; None for no layout of OpenClaw.
+
+    An index of memory-tui itself, which has tables of these names, is told by its application id.
+    """
     if connection.pragma("application_id") == APPLICATION_ID:
         return None
     query = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
@@ -155,7 +158,7 @@ def database(config: Config) -> Path:
 
 
 def wanted_of(config: Config, settings: Settings, roots: Roots) -> Wanted:
-    """Return what `config` asks of OpenClaw's index; nothing, when it is not OpenClaw's."""
+    """Return what `config` asks of OpenClaw's index; an empty mapping when it is not OpenClaw's configuration."""
     if config.kind != "openclaw":
         return {}
     # Without a list, sources follow from other settings of newer versions.
@@ -256,7 +259,7 @@ def _of_disk(note: NoteFile, index: _Index) -> FileDifference | None:
 
 
 def _of_index_alone(path: str, left_out: Mapping[str, LeftOut]) -> FileDifference:
-    """Say why the index has a file that is no note on disk."""
+    """Say why the index has a file that is no note on disk; `left_out` are those that a scan passes over."""
     path_and_folders = [path, *map(str, PurePosixPath(path).parents)]
     omission = next((left_out[name] for name in path_and_folders if name in left_out), None)
     if omission is not None and omission.rule == "unreadable":
@@ -275,7 +278,7 @@ def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
     if not record:
         yield Mismatch("metadata_missing", "none", RECIPE)
         return
-    # What the release that made it looks at.
+    # Only what the release that made the index compares: older ones know no tokenizer, newer ones fix the chunks.
     expected: dict[str, object] = {**wanted}
     if index.era == "own file":
         expected.pop("fts_tokenizer", None)

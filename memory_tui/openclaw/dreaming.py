@@ -27,7 +27,7 @@ class DreamBlock(Struct, frozen=True):
 
 
 def dream_blocks(text: str) -> list[DreamBlock]:
-    """List what OpenClaw's dreaming wrote into a note, in its order; a half pair is none."""
+    """Return what OpenClaw's dreaming wrote into a note, in its order; a marker without its other half is left out."""
     blocks: list[DreamBlock] = []
     begun: dict[str, int] = {}
     lines = text.split("\n")
@@ -66,8 +66,12 @@ def broken(before: str, after: str) -> str:
 
 
 def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlock]) -> str:
-    """Say how promoted entries lose their markers, or markers their entries; empty where they do not."""
+    """Say how promoted entries lose their markers, or markers their entries; empty where they do not.
+
+    `before` and `after` are the lines of the note, `blocks` what dreaming wrote into it before.
+    """
     lines_before, lines_after = set(before), set(after)
+    # Each line with the one below it; below the last one stands nothing.
     line_below = dict(zip(after, [*after[1:], ""], strict=True))
     has_new_marker = any("openclaw-memory-promotion" in line for line in lines_after - lines_before)
     for block in blocks:
@@ -76,6 +80,7 @@ def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlo
             continue
         marker, entry = before[block.first - 1], before[block.last - 1]
         if marker not in lines_after:
+            # Marker and entry may go together; one of them may not.
             if entry in lines_after:
                 return f"it takes the promotion marker {block.key} from its entry"
             if has_new_marker:
@@ -98,7 +103,7 @@ def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
 
 
 def _sides(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return side and bytes of each marker, by kind, in their order."""
+    """Return side (start or end) and text of each marker, by the kind of its block, in their order."""
     sides: dict[str, list[tuple[str, str]]] = {kind: [] for kind in TITLES}
     for marker in _PAIR.finditer(text):
         sides[marker[1]].append((marker[2], marker[0]))
@@ -106,5 +111,5 @@ def _sides(text: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def _whole(markers: list[tuple[str, str]]) -> bool:
-    """Tell whether every start is followed by its end."""
+    """Tell whether every start is followed by its end; so it is where there are none."""
     return [side for side, _ in markers] == ["start", "end"] * (len(markers) // 2)

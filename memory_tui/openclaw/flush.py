@@ -21,7 +21,7 @@ from memory_tui.openclaw.agent_sessions import Usage, whole
 
 DEFAULT_WINDOW = 200_000
 NEAR_TOKENS = 8_192
-"""So near the threshold a transcript is read, although the token count that is kept is fresh."""
+"""So near the threshold a transcript is read as well: it may count more tokens than the host keeps."""
 _COMPACTION = "agents.defaults.compaction"
 
 _DETAILS = {
@@ -63,7 +63,10 @@ class Session(Struct, frozen=True):
 
     @property
     def tokens(self) -> int | None:
-        """The larger of the host's fresh count and the transcript's, with the answer; None when nobody knows them."""
+        """Count the tokens of the session, with those of the last answer; None where nobody knows them.
+
+        Of the host's fresh count and the transcript's the larger one is taken.
+        """
         prompt, output = self.usage or (0, 0)
         host_count = self.total_tokens if self.fresh else None
         counted = max(prompt, host_count or 0)
@@ -98,7 +101,7 @@ class Nearness(Struct, frozen=True):
 
 
 def threshold(window: int, rules: FlushRules) -> int:
-    """Count the tokens from which on a session is flushed; not positive is never."""
+    """Return the count of tokens from which on a session is flushed; 0 and less mean that none ever is."""
     return window - rules.reserve_floor - rules.soft_threshold
 
 
@@ -169,7 +172,7 @@ def near(config: Config) -> tuple[Nearness, ...]:
         except OSError as error:
             raise agent_sessions.unreadable(path, error) from error
         session = replace(_facts(entry), transcript_bytes=status.st_size)
-        # A transcript takes time to read, so only where the count is unknown or near.
+        # A transcript takes time to read: only where the count is unknown, as if the window were full, or near.
         if (session.tokens or window) >= threshold(window, rules) - NEAR_TOKENS:
             session = replace(session, usage=agent_sessions.usage_in(reversed(agent_sessions.tail(path))))
         add(path.stem, key, path, status.st_mtime, session)

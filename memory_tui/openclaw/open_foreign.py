@@ -67,6 +67,7 @@ def read_or_copy(path: Path, read: Reader[T]) -> tuple[T, bool]:
     """
     path = _real(path)
     with _one_at_a_time:
+        # Only the last try keeps writers out.
         for exclusive in [False] * _FREE_TRIES + [True]:
             before = traces(path)
             try:
@@ -76,6 +77,7 @@ def read_or_copy(path: Path, read: Reader[T]) -> tuple[T, bool]:
                 if exclusive or traces(path) == before:
                     raise _explained(error, path) from None
                 continue
+            # Under locks SQLite itself tells whether somebody wrote; else the files do.
             is_unchanged = steady if way == "locks" else traces(path) == before
             if is_unchanged:
                 return value, way == "copy"
@@ -83,7 +85,10 @@ def read_or_copy(path: Path, read: Reader[T]) -> tuple[T, bool]:
 
 
 def _try(path: Path, read: Reader[T], exclusive: bool) -> tuple[T, bool, _Way]:
-    """Return the value, whether nothing was committed meanwhile (under locks only), and the way in."""
+    """Return what `read` gives, whether nothing was committed meanwhile, and the way in.
+
+    The second value says something under locks alone. Raises NotSeen for a file that is too large to be copied.
+    """
     way = _way(path)
     if way != "copy":
         try:
@@ -152,6 +157,7 @@ def _real(path: Path) -> Path:
 
 
 def _size(path: Path, side: str) -> int:
+    """Return the bytes of the database, or of its log that ends in `side`; 0 where that is not there."""
     try:
         return os.stat(f"{path}{side}").st_size  # noqa: PTH116 - a name with a suffix of SQLite's
     except FileNotFoundError:
@@ -169,7 +175,7 @@ def traces(path: Path) -> Traces:
 
 
 def _trace(name: str) -> tuple[int, int, int] | None:
-    """Return file, size and time; None for a log that is not there."""
+    """Return inode, size and time of the file `name`; None for a log that is not there. Raises OSError."""
     try:
         status = os.stat(name)  # noqa: PTH116
     except FileNotFoundError:
@@ -185,7 +191,7 @@ _NAME = "Name OpenClaw's own database."
 
 
 def _explained(error: Exception, path: Path) -> NotSeen:
-    """Say what a person can make of `error`."""
+    """Return `error` as one of the states, with a sentence for a person and the next step."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.InterruptError():
             return NotSeen("locked", f"Another program is writing {path}.", _AGAIN)

@@ -56,8 +56,9 @@ class EndedSession(Struct, frozen=True):
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
-    """Return the last `count` messages of a conversation of Claude Code or Codex, none where it has no transcript. What
-    the assistant quotes of the memory is replaced by the name of the note. Raises Unreadable.
+    """Return the last `count` messages of a conversation of Claude Code or Codex; none where it has no transcript.
+
+    What the assistant quotes of the memory is replaced by the name of the note. Raises Unreadable.
     """
     records = [record_of(line) for line in tail(transcript)] if transcript.exists() else []
     recalled = _recalled(records)
@@ -81,8 +82,9 @@ def note(ended: EndedSession, content: str) -> str:
 
 
 Write = Callable[[str, bytes | None, bytes], bool]
-"""Changes the note of a stored path from one text, None for none, to another; False where it holds another one, and
-stays."""
+"""Changes the note of a stored path from its old bytes, None for no note, to new ones.
+
+False where the note holds something else by now; then it stays as it is."""
 
 
 def save(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
@@ -141,6 +143,7 @@ def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return each line that the memory gave during a conversation, in lower case, and the note it is from."""
     calls: set[object] = set()
     lines: dict[str, str] = {}
+    # A call comes before its result: what `calls` has are the ids of those that asked the memory.
     for step in (step for record in records for step in _steps(record)):
         if "name" in step:
             if _RECALLS.search(str(step["name"] or "")):
@@ -152,8 +155,9 @@ def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _steps(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the calls of tools, which have a name, and their results, which have none, in a record of Claude Code, of
-    Codex, of OpenClaw; of the last one the results of the memory alone.
+    """Yield the calls of tools, which have a name, and their results, which have none, in the record of a transcript.
+
+    Of OpenClaw, whose results name their tool, only those of the memory are yielded.
     """
     payload, message = record.get("payload"), record.get("message")
     if isinstance(payload, dict):
@@ -211,6 +215,7 @@ def _keep(folder: Path, ended: EndedSession, content: str, write: Write) -> Path
     """Go on with the note of a session where it has one that nobody else wrote into, else write a new one."""
     if (newest := _note_of(folder, _flat(ended.session))) is not None:
         path, text, data = newest
+        # What stands below the heading of the note is the conversation as it was written so far.
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
         longer = _continued(before.split("\n") if before else [], content.split("\n"))
         # A session that said nothing new keeps its note as it is, so that it does not look younger.
@@ -220,7 +225,10 @@ def _keep(folder: Path, ended: EndedSession, content: str, write: Write) -> Path
 
 
 def _owned(ended: EndedSession, text: str) -> bytes:
-    """Return `text` behind the front matter that says whose note it is, and what it held when it was written."""
+    """Return `text` behind the front matter that names the session, and has the hash of `text`.
+
+    By that hash `_note_of` tells whether somebody else wrote into the note since.
+    """
     body = text.encode("utf-8", "replace")
     return f"---\nsession: {_flat(ended.session)}\nwritten: {_sum(body)}\n---\n".encode() + body
 
@@ -230,7 +238,10 @@ def _sum(body: bytes) -> str:
 
 
 def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
-    """Return the newest note of `session` in which nobody else wrote: path, text, and all its bytes. Raises OSError."""
+    """Return the newest note of `session` into which nobody else wrote; None for no such note. Raises OSError.
+
+    It comes as its path, its text without the front matter, and all its bytes.
+    """
     for path in sorted(folder.glob("*.md"), reverse=True):
         if not path.is_file() or not os.access(path, os.R_OK):
             # A pipe would never end, and what cannot be read was not written here.
@@ -249,8 +260,8 @@ def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
 
 
 def _continued(before: list[str], now: list[str]) -> str:
-    """Return the lines of a note and those of the same conversation later; what both hold stands once."""
-    # As many lines as possible that end the note and begin what is said now.
+    """Return the lines `before`, of a note, and those `now`, of the same conversation later; shared ones stand once."""
+    # The most lines that end the note and begin what is said now: the conversation goes on behind them.
     sizes = range(min(len(before), len(now)), 0, -1)
     common = next((size for size in sizes if before[-size:] == now[:size]), 0)
     if not common and "\n".join(now) in "\n".join(before):

@@ -36,6 +36,7 @@ NEWEST_SCHEMA = 18
 """The newest `user_version` of the state database that is known here (OpenClaw 2026.9.6)."""
 _COLUMNS = {"plugin_id", "namespace", "entry_key", "value_json"}
 _ROOT = ("MEMORY.md", "USER.md")
+"""Notes that a report names, as long as they are there, even where no caller lists them."""
 _COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
 
@@ -177,7 +178,11 @@ class Trust:
         return self._of_disk(ledger, path)
 
     def _of_values(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
-        """Read the rows of this workspace; what is of another version, or cannot be read, is a remark."""
+        """Return the ledger of this workspace in the database `name`, of whose rows `values` are key and text.
+
+        `values` are None where OpenClaw keeps no ledger, `version` is that of its schema. A newer version, and rows
+        that cannot be read, become remarks.
+        """
         if values is None:
             return Ledger(name, absent=True)
         # The ledger names a workspace by its real path.
@@ -188,6 +193,7 @@ class Trust:
         for key, text in values:
             folder, _, path_hash = key.partition(":")
             if folder == here:
+                # It stays None where the row cannot be read, or is filed under the hash of another path.
                 rows[path_hash] = None
                 with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
                     row = msgspec.json.decode(text, type=LedgerRow)
@@ -198,11 +204,11 @@ class Trust:
         return Ledger(name, rows, absent=not rows and not self._expected, remarks=tuple(remarks))
 
     def _of_disk(self, ledger: Ledger, path: str) -> FileTrust:
-        """Return the trust of a file; only one that the ledger has a row of is read."""
+        """Return the trust of the note at `path`, by what it holds now; it is read only if `ledger` has a row of it."""
         if (self._workspace / path).is_symlink():
             return FileTrust(path, "ignored", _WORDS["ignored"])
+        # The hash of a file that cannot be read stays empty, so that it differs from OpenClaw's.
         file_hash = ""
-        # One that cannot be read has another hash than OpenClaw's.
         with suppress(OSError, ValueError):
             if path in ledger.classes:
                 file_hash = text_hash((self._workspace / path).read_bytes())

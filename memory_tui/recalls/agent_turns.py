@@ -25,17 +25,19 @@ from memory_tui.recalls.recall_log import IN_PART, Log, LoggedHit, RecallEntry, 
 from memory_tui.recalls.rerun import replied
 
 _RUN = 4
-"""Words in a row that are no chance."""
+"""So many words in a row that a passage and an answer share are a quotation: fewer may be chance."""
 _MOST_NOTES = 10
+"""Notes that `by_note` tells of, those that were recalled most."""
 _NEAR = 2.0
 """Seconds by which a log and a transcript may differ about one recall."""
 
 
 class TurnRecall(Struct, frozen=True):
-    """One recall of a turn: the log's entry, or what the transcript tells; the citations of the hits that were quoted.
+    """One recall of a turn: `entry` is that of our log, or where that has none, what the transcript tells.
 
-    `similar` counts hits that the answer shares words with which several of them have: one of these was quoted. What
-    is `confirmed` stands in the journal of OpenClaw's own memory, too.
+    `quoted` are the citations of the hits that the answer quotes. Where it quotes words that several hits have, nobody
+    knows which hit was meant: `quoted` is empty then, and `similar` counts these hits. `confirmed` tells that the
+    journal of OpenClaw's own memory has the recall, too.
     """
 
     entry: RecallEntry
@@ -54,7 +56,7 @@ class TurnRecall(Struct, frozen=True):
 
     @property
     def used(self) -> frozenset[str]:
-        """Return the notes that the answer has words of, or may have."""
+        """Return the notes that the answer quotes; all that were delivered where nobody can tell which of them."""
         quoted = frozenset(place.rpartition("#")[0] for place in self.quoted)
         return self.entry.delivered if self.similar or not self.entry.hits else quoted
 
@@ -62,7 +64,8 @@ class TurnRecall(Struct, frozen=True):
 class AgentTurn(Struct, frozen=True):
     """What a person said at `at`, and what the agent recalled for it; nothing where it did not ask.
 
-    `knew` is the citation of what the memory would have answered then, where it would.
+    `knew` is the citation of what the memory would have answered to a turn without recalls; empty where it holds
+    nothing for it, or was not asked afterwards.
     """
 
     at: float
@@ -103,14 +106,15 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
     connected_hosts = _connected(workspace)
-    every, problems = transcripts.sessions(since)
-    has_openclaw = "openclaw" in {session.host for session in every}
+    all_sessions, problems = transcripts.sessions(since)
+    has_openclaw = "openclaw" in {session.host for session in all_sessions}
     noted = transcripts.noted(workspace, since, problems) if has_openclaw else []
     # The journal of OpenClaw's own memory, in the form of our log.
     journal = Log(tuple(RecallEntry(SEARCH, shortened(query), at) for query, at in noted), 0)
     sessions = []
-    for session in every:
+    for session in all_sessions:
         turns = tuple(_turns(session, log, journal))
+        # An entry has an id where it is of our log, which is of this workspace alone.
         is_logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
         if turns and (is_logged or session.host in connected_hosts or _is_of(session, workspace)):
             sessions.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
@@ -118,7 +122,7 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
 
 
 def _connected(workspace: Path) -> set[str]:
-    """Return the hosts that have this memory in every session."""
+    """Return the hosts that a connection for all of a user's sessions gives the memory of `workspace`."""
     hosts = set()
     for link in connection.every():
         try:
@@ -133,18 +137,22 @@ def _connected(workspace: Path) -> set[str]:
 def _is_of(session: HostSession, workspace: Path) -> bool:
     """Tell whether a session runs in a workspace, or in the project whose memory that is."""
     folder = Path(session.cwd or "/")
-    here = workspace.resolve()
-    return here in (folder.resolve(), *folder.resolve().parents) or (
-        session.host == "claude-code" and claude_code.auto_memory(folder).resolve() == here
+    real_workspace = workspace.resolve()
+    return real_workspace in (folder.resolve(), *folder.resolve().parents) or (
+        session.host == "claude-code" and claude_code.auto_memory(folder).resolve() == real_workspace
     )
 
 
 def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
-    """Yield the turns of a session: what a person said, with what follows until a person says something again."""
+    """Yield the turns of a session: what a person said, with what follows until a person says something again.
+
+    A session may begin with recalls before anybody spoke: these make a turn in which nothing was said.
+    """
     said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
     # An empty sentence at the end closes the last turn.
     for item in (*session.items, Said(0.0, "user", "")):
         if isinstance(item, ToolUse):
+            # A host may put the name of the server before that of its tool.
             uses += [item] if re.search(r"(?:^|_)memory_(?:search|get)\Z", item.name) else []
         elif item.role != "user":
             answer.append(item.text)
@@ -156,17 +164,18 @@ def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
 
 
 def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: str, answer: str) -> TurnRecall:
-    """Return one recall with what became of it.
+    """Return the recall that `use` tells of, with what became of it in the `answer` to what a person `said`.
 
     An answer quotes a passage where it repeats words that no other passage has, nor the person or the question.
     """
+    # A host keeps the answer of the memory as data, or only its text.
     result = use.details if {"results", "path"} & use.details.keys() else answer_in(use.text)
     # What memory_get read is one row by itself.
     rows = [row for row in result.get("results", [result]) if isinstance(row, dict)] if use.succeeded else []
     passages = [(recall_log.hit_of(row), str(row.get("snippet") or row.get("text") or "")) for row in rows]
     passages = [(hit, text) for hit, text in passages if hit.path]
-    known = _runs(f"{said}\n{use.args.get('query')}")
-    runs_of_passages = [_runs(text) - known for _, text in passages]
+    runs_of_person = _runs(f"{said}\n{use.args.get('query')}")
+    runs_of_passages = [_runs(text) - runs_of_person for _, text in passages]
     counts = Counter(run for runs in runs_of_passages for run in runs)
     in_one_passage = {run for run, count in counts.items() if count == 1}
     repeated = [runs & _runs(answer) for runs in runs_of_passages]
@@ -205,15 +214,19 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
 
 
 def _is_same(logged: RecallEntry, entry: RecallEntry, end: float) -> bool:
-    """Tell whether a recall of a log is the one that a transcript tells, where it ended at `end`."""
+    """Tell whether `logged`, of a log, is the recall that a transcript tells as `entry`, and that ended at `end`.
+
+    A log may have only a part of the query: then time and tool decide.
+    """
+    # Anywhere between the begin and the end of the call, give or take: our log has the begin.
     is_near = end - entry.ms / 1000 - _NEAR <= logged.at <= end + _NEAR
     return is_near and logged.tool == entry.tool and (logged.query == entry.query or is_partial(logged.query))
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    """Return every _RUN words in a row of `text`."""
+    """Return every _RUN words in a row of `text`; none where it has fewer words."""
     words = re.findall(r"\w+", text.casefold())
-    return {tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
+    return {tuple(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)}
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -231,7 +244,7 @@ def recall_words(recall: TurnRecall) -> str:
 
 
 def by_note(sessions: Iterable[SessionTurns]) -> list[str]:
-    """Say of the notes that were recalled most how often each was quoted."""
+    """Return a line for each of the notes that were recalled most: how often it was recalled, and how often quoted."""
     recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
     recalled = Counter(path for recall in recalls for path in {hit.path for hit in recall.entry.hits})
     quoted = Counter(place.rpartition("#")[0] for recall in recalls for place in recall.quoted)

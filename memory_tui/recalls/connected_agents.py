@@ -56,7 +56,10 @@ def rows(plan: plans.Plan) -> tuple[AgentProgram, ...]:
 
 
 def wiring_of(plan: plans.Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
-    """Return what `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
+    """Return what the host `row` is to start to get the memory of `plan`. Raises MemoryTuiError.
+
+    Our own profile ranks its answers, unless the command line of `plan` names another one; `log` has them logged.
+    """
     changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
     if row.name == "openclaw":
         arguments = openclaw.arguments(changes["profile"])
@@ -67,11 +70,15 @@ def wiring_of(plan: plans.Plan, row: Host, scope: wiring.Scope, project: Path, *
 
 
 def _row(row: Host, link: connection.HostConnection | None, plan: plans.Plan) -> AgentProgram:
-    """Return how a host stands to this memory by its connection; without a `link`, whether it can be connected."""
+    """Return how a host stands to the memory of `plan` by its connection `link`.
+
+    Without a connection its `problem` says why it cannot be connected; empty where it can be.
+    """
     lost: tuple[str, ...] = ()
     profile = difference = memory = problem = ""
     try:
         if link is None:
+            # Called for what it raises: the edits are only planned here, and thrown away.
             row.edits(wiring_of(plan, row, "user", plan.workspace, log=False))
         else:
             lost = tuple(connection.wired(link))
@@ -87,9 +94,9 @@ def _row(row: Host, link: connection.HostConnection | None, plan: plans.Plan) ->
 
 
 def newest(row: Host, workspace: Path) -> tuple[recall_log.RecallEntry | None, recall_log.RecallEntry | None]:
-    """Return the newest query of an agent program in the log of `workspace`, and the newest that got no ranking at all.
+    """Return the newest query of an agent program in the log of `workspace`, and its newest query that failed.
 
-    None stands for no such query. Raises IndexUnavailable when the log cannot be read.
+    Either is None where there is no such query. Raises IndexUnavailable when the log cannot be read.
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
     queries = [entry for entry in log.entries if entry.tool == SEARCH and entry.client.startswith(row.client)]
@@ -103,17 +110,21 @@ def workspace_of(link: connection.HostConnection) -> Path:
 
 
 def _options(link: connection.HostConnection) -> plans.Options:
-    """Return the options of a connection's server."""
+    """Return the options of a connection's server, by the command line that the connection recorded."""
     words = list(link.start.words)
     if link.host == "openclaw" and "--profile" in words:
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
-        at = words.index("--profile")
-        del words[at : at + 2]
+        option = words.index("--profile")
+        # The option and its value.
+        del words[option : option + 2]
     return wiring.options_of(words)
 
 
 def _difference(agent: Settings, here: Settings) -> str:
-    """Return the labels of the knobs that have other values, the profile first, some of them by name."""
+    """Return in words which knobs have other values for an agent than `here`, the profile first; empty for none.
+
+    So many as _NAMED are named by their labels, the rest is counted.
+    """
     labels = [BY_KEY[key].label for key in TUNE_KEYS if agent.values[key].value != here.values[key].value]
     more = len(labels) - _NAMED
     return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")

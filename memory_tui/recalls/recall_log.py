@@ -107,7 +107,10 @@ class LoggedHit(msgspec.Struct, frozen=True):
 
 
 def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
-    """Return a hit as an answer tells it, or the lines that memory_get read; the log of a host may hold anything."""
+    """Return a hit as an answer tells it, or the lines that memory_get read, in the form of the log.
+
+    What a host keeps may hold anything: what is missing or of another kind becomes an empty path, line 1, score 0.
+    """
     path = hit.get("path")
     first = max(1, _whole(hit.get("startLine", hit.get("from")), 1))
     last = _whole(hit.get("endLine"), first + _whole(hit.get("lines"), 1) - 1)
@@ -117,6 +120,7 @@ def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
 
 
 def _whole(value: object, otherwise: int) -> int:
+    """Return `value` where it is a whole number, else `otherwise`."""
     return value if isinstance(value, int) else otherwise
 
 
@@ -183,9 +187,9 @@ class RecallEntry(msgspec.Struct, frozen=True):
             return BY_LEVEL[self.level]
         if self.hits:
             return "no level"
-        # Without a mode nothing was searched, but QMD and the long-term memories log none; hits that were ranked and
-        # did not go out came too late.
+        # The index logs a mode with each search; QMD and the long-term memories log none, and are told by other fields.
         was_searched = self.mode or self.backend or self.outcome == NONE_NEAR
+        # Hits were ranked, but none went out: the answer came too late.
         was_late = self.ranked and self.outcome
         return "not answered" if was_searched and not was_late else "failed"
 
@@ -312,5 +316,5 @@ def shortened(text: str) -> str:
 
 
 def is_partial(query: str) -> bool:
-    """Return whether the log keeps less of a question than was asked: without its secrets, or not all of a long one."""
+    """Return whether the log keeps less of `query` than was asked: secrets were masked, or a long text was cut."""
     return MASK in query or query.endswith("…")

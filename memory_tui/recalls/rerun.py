@@ -17,6 +17,7 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.sentences import ordinal
 
 _QUERY_CELLS = 60
+# Knobs that `replayed` names, each with the word before its value; the name of a profile says enough.
 _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
 
 
@@ -53,6 +54,7 @@ class Rerun(Struct, frozen=True):
     def same(self) -> bool:
         """Return whether the hits that were delivered would come again in the same order, and no others."""
         if not self.entry.hits:
+            # No hit then, no hit now.
             return self.keeps_back or not self.now.recalled
         if self.keeps_back:
             return False
@@ -104,6 +106,7 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
 
 
 def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:
+    """Return what tells a chunk from others in the log and in the index of now: its path and its lines."""
     return value.path, value.start_line, value.end_line
 
 
@@ -128,7 +131,10 @@ def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
 
 
 def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
-    """Yield what the log shows to be different now."""
+    """Yield what the log shows to be different now, in short phrases.
+
+    An entry of an older log, or of QMD, lacks some of these facts: an empty one, or a 0, is compared with nothing.
+    """
     if entry.backend == "qmd":
         yield "QMD answered then, the index answers now"
     elif entry.provider and (entry.provider, entry.model) != (now.provider, now.model):
@@ -153,9 +159,10 @@ def replied(entry: RecallEntry) -> str:
 
 
 def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | None, str]:
-    """Return the place of the first hit with which `line` of a note (None: any line) went out, None for no such hit.
+    """Return the place (from 1) of the first hit with which `line` of a note went out, and a sentence of that.
 
-    The second value is a sentence of that; it names the lines that went out of the chunk of a line that did not.
+    Without a `line` any line of the note counts. The place is None where no such hit went out; where others lines of
+    the same chunk did, the sentence names these.
     """
     sentence = ""
     for place, hit in enumerate(entry.hits, 1):
@@ -209,21 +216,22 @@ def _levels(entry: RecallEntry, now: Trace) -> str:
 def _answers_now(again: Rerun) -> str:
     """Say how the answer of now differs from what was delivered."""
     delivered = [change for change in again.changes if change.place_then is not None]
-    still = sum(change.place_now is not None for change in delivered)
-    others = len(again.changes) - len(delivered)
+    still_count = sum(change.place_now is not None for change in delivered)
+    new_count = len(again.changes) - len(delivered)
     if again.keeps_back:
         return f"An agent would get no hit now{'' if delivered else ' either'}: {NOTHING}. Below are the nearest."
     if again.same:
         return "The same would come now, in the same order."
     if not delivered:
-        return f"{plural(others, 'hit')} would come now, where none was delivered."
-    if still == len(delivered) and not others:
+        return f"{plural(new_count, 'hit')} would come now, where none was delivered."
+    if still_count == len(delivered) and not new_count:
         return "The same hits would come now, in another order."
-    more = plural(others, "other") if others else "no others"
-    return f"Of {plural(len(delivered), 'delivered hit')} {still:,} would come now, and {more}."
+    more = plural(new_count, "other") if new_count else "no others"
+    return f"Of {plural(len(delivered), 'delivered hit')} {still_count:,} would come now, and {more}."
 
 
 def _line(change: HitChange) -> str:
+    """Return a hit as a line: where it stands, its place and score then and now, once where they are the same."""
     where = one_line(citation(change.path, *change.lines))
     then = at_place(change.place_then, change.score_then) or "not delivered"
     now = at_place(change.place_now, change.score_now) or "not recalled"
@@ -231,7 +239,10 @@ def _line(change: HitChange) -> str:
 
 
 def at_place(place: int | None, score: float | None) -> str:
-    """Return the place of a hit with its score; empty for none."""
+    """Return the place of a hit with its score in words; empty where it has no place.
+
+    A place without a score is one in QMD's ranking.
+    """
     if not place:
         return ""
     return f"{ordinal(place)} of QMD" if score is None else f"{ordinal(place)} with {score:.3f}"
