@@ -47,6 +47,7 @@ def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes, after one test call and a yes; return the exit code."""
     chosen = _chosen(args)
     with waiting(f"Asking {chosen.address or chosen.row.name}"):
+        # Both are fields of the setup, whose `answer` is a sentence of the test call.
         patch, trial = setup = sending.prepare(plan.choose(engine_options(args)), chosen)
     lines = [setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])]
     may = agreed(args, lines, f"Write to {patch.target}?" if patch.files else "")
@@ -58,7 +59,7 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _chosen(args: argparse.Namespace) -> sending.ProviderChoice:
-    """Return what the command line says, and of the rest what is usual. Raises SettingError."""
+    """Return the provider that the command line describes; what it leaves out is as usual. Raises SettingError."""
     if not args.add:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     try:
@@ -179,6 +180,7 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
 
 
 def _tested(test: dict[str, Any]) -> list[str]:
+    """Return lines for the outcome of a test call."""
     if not test["ok"]:
         return [
             f"Test of {test.get('provider', 'the provider')} failed: {test.get('error', 'there is none')}",
@@ -189,7 +191,7 @@ def _tested(test: dict[str, Any]) -> list[str]:
 
 
 def _forecast(costs: sending.Forecast, command: str) -> Iterator[str]:
-    """Yield what an index run would send, a label and its words a line, then the texts that are doubted."""
+    """Yield what an index run would send, a label and its words a line, then the texts that look like a secret."""
     where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
     here = ", an address of this machine" if costs.host else ", on this machine: nothing leaves it"
     size = f"about {plural(costs.tokens, 'token')}, {plural(costs.bytes, 'byte')}"
@@ -247,6 +249,7 @@ def index(args: argparse.Namespace) -> int:
         if approved is not None and not args.json:
             does = engine.providers.may_get(approved.provider, approved.host)
             print_lines([f"Approved: {does} To withdraw: memory-tui provider --revoke."])
+        # The sync that accepts a loss of notes forces nothing: with both options there are two.
         if args.accept_shrink:
             outcome = _synced(engine, reason="accept", accept_shrink=True)
         if not args.accept_shrink or args.force:
@@ -263,7 +266,7 @@ def index(args: argparse.Namespace) -> int:
 
 
 def _synced(engine: Engine, *, reason: str = "cli", force: bool = False, accept_shrink: bool = False) -> SyncReport:
-    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    """Bring the index up to date, and return the report; whoever stops it is told what becomes of the work."""
     try:
         with waiting("Indexing"):
             return engine.index.sync(force=force, reason=reason, accept_shrink=accept_shrink)
@@ -332,6 +335,7 @@ def status_lines(value: Status) -> Iterator[str]:
         ("changed while read", [(item.path, item.detail) for item in fresh.of("changed while read")]),
         ("missing root", [(item.path, item.detail) for item in fresh.of("missing root")]),
     )
+    # Three of the counts are told in any case, the others only where they are not 0.
     counts = [f"{len(items)} {state}" for state, items in groups if items or state in ("pending", "failed", "left out")]
     rows = {
         "Agent": f"{value.agent_id}{of_agents}",
@@ -384,6 +388,7 @@ def doctor(args: argparse.Namespace) -> int:
         try:
             engine.index.catch_up()
         except IndexRefused:
+            # A person has to decide first; any other trouble of the index is what the checks below tell of.
             raise
         except IndexUnavailable as error:
             say(error.message)
@@ -391,6 +396,7 @@ def doctor(args: argparse.Namespace) -> int:
         with waiting("Examining"):
             order = [check.key for check in checks]
             results = sorted(examine(engine, checks, args.deadline), key=lambda result: order.index(result.check))
+    # Not 0 where a check failed.
     code = verdict(results)
     counts = {state: sum(result.state == state for result in results) for state in _MARKS}
     data = {"ok": not code, "counts": counts, "checks": plain(results)}
@@ -459,6 +465,7 @@ def config(args: argparse.Namespace) -> int:
 
 
 def _undo(args: argparse.Namespace) -> int:
+    """Take back the last write of a configuration, or with `--dry-run` say which. Raises ConfigError."""
     last = config_patch.last()
     if last is None:
         raise ConfigError("memory-tui wrote no configuration, so there is nothing to undo.", "")

@@ -70,7 +70,10 @@ def _file(file: PlannedFile) -> dict[str, Any]:
 
 
 def _planned(args: argparse.Namespace, row: Host, chosen: wiring.Wiring) -> tuple[Sequence[PlannedFile], list[str]]:
-    """Return the files, and lines to be shown before them: of a host that is not here they can be looked at alone."""
+    """Return the files that connecting writes, and lines to be shown before them. Raises ConfigError.
+
+    With `--dry-run` a host need not be installed: then a line says that it is not.
+    """
     try:
         return connection.planned(row, chosen), []
     except ConfigError:
@@ -95,7 +98,10 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, wiring.Scope]:
 
 
 def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
-    """Return the words that name the memory of `args` to the host's server. Raises MemoryTuiError."""
+    """Return the words that name the memory of `args` to the host's server. Raises MemoryTuiError.
+
+    Sets the profile in `args`, and for Claude Code, whose memory belongs to a project, the workspace.
+    """
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
     args.profile = args.profile or OWN_PROFILE
     if row.name == "openclaw":
@@ -103,7 +109,7 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     if row.name == "claude-code" and not names_a_memory(args):
         memory = claude_code.workspace(Path.cwd())
         args.workspace = str(memory) if memory.is_dir() else None
-    # A memory that is not there is refused before anything is shown or written.
+    # Called for what it raises: a memory that is not there is refused before anything is shown or written.
     plan.plan(engine_options(args))
     return tuple(passed_on(args))
 
@@ -137,7 +143,10 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _state(host: Host, link: HostConnection) -> dict[str, Any]:
-    """Return what is recorded of a connection, what is wrong with it, and what its server answers now."""
+    """Return a row of the status: what is recorded of a connection, then what its server answers now.
+
+    Where something is wrong with it, `error` says what, and the row has no answer.
+    """
     words = list(link.start.words)
     row: dict[str, Any] = {"host": link.host, "title": host.title, "scope": link.scope, "command": words}
     row |= {"profile": link.profile, "connected": True, "at": link.at, "log": wiring.LOG in words}
@@ -257,7 +266,7 @@ def _sessions(args: argparse.Namespace) -> int:
 
 
 def _entry(log: recall_log.Log, name: str) -> recall_log.RecallEntry:
-    """Return the recall that `name` means, which has to be a search of the notes. Raises QueryError."""
+    """Return the recall whose id begins with `name`, or the `last` one. Raises QueryError unless it is a search."""
     if not log.entries:
         raise QueryError("No recall is logged.", recall_log.LOG_RECALLS)
     entry = log.find(name)

@@ -72,7 +72,7 @@ def search(args: argparse.Namespace) -> int:
 
 
 def shared_data(standing: Standing | None) -> dict[str, Any]:
-    """Return what an answer as JSON says of the mirror that it is of."""
+    """Return the member of an answer that tells of the shared mirror it came from; empty where it came from none."""
     return {"shared": standing.as_dict()} if standing is not None else {}
 
 
@@ -109,13 +109,17 @@ def _answer_to_line(workspace_engine: Engine, line: str, args: argparse.Namespac
 
 
 def _request(line: str) -> dict[str, Any]:
-    """Return a line as an object with `query`, and perhaps `id` and `options`: as JSON, else the line is the query."""
+    """Return a line of standard input as an object with `query`, and perhaps `id` and `options`. Raises QueryError.
+
+    A line that is no JSON is the query itself.
+    """
     if line[0] not in "{[":
         return {"query": line}
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
         if line[0] == "[":
+            # A query may begin with a bracket, as in "[2026-11-20] router".
             return {"query": line}
         raise _unreadable(f"not valid JSON: {error}") from error
     if not isinstance(request, dict):
@@ -124,11 +128,15 @@ def _request(line: str) -> dict[str, Any]:
 
 
 def _unreadable(why: str, next_step: str = 'Write {"id": 1, "query": "..."}.') -> QueryError:
+    """Return the error for a line of standard input that is no query."""
     return QueryError(f"The query cannot be read: {why}.", next_step)
 
 
 def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
-    """Return an answer as data; of the built-in index with what it stands in for."""
+    """Return an answer as JSON-ready data; of the built-in index with why QMD did not answer, where that should have.
+
+    With `explain` every candidate is in it.
+    """
     lost_roots = engine.index.root_watch.lost()
     roots_data = [{"path": root.path, "state": root.state, "detail": root.detail} for root in lost_roots]
     if isinstance(answer, qmd.QmdAnswer):
@@ -144,7 +152,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
 
 
 def _missing(trace: Trace) -> tuple[str, ...]:
-    """Return which notes the answer lacks as they are on disk, and what to do; nothing where it lacks none."""
+    """Return two sentences: which notes the answer lacks as they are on disk, and what to do; empty for none."""
     if not trace.unsearchable:
         return ()
     return wording.notes_lacking(trace, "memory-tui get", by_itself=False) or ()
@@ -218,11 +226,13 @@ def get(args: argparse.Namespace) -> int:
     plan = planned(args)
     standing: Standing | None = None
     path, first, last = roots.named_lines(args.path)
+    # A keyword of Python.
     start = getattr(args, "from")
     lines = args.lines
     if first is not None and (last or first) < first:
         raise SettingError(f"Line {last} of {path} stands before line {first}.", f"Write {path}:{last}-{first}.")
     if first is not None and start == 1:
+        # A path such as MEMORY.md:3-9 names the lines, unless the options do.
         start = max(1, first)
         lines = lines or (last or first) - first + 1
     if plan.backend == "builtin" and not workspace_of(path):
@@ -282,7 +292,10 @@ def why(args: argparse.Namespace) -> int:
 
 
 def _query_and_line(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:
-    """Return query, path and line; where the query names the line, the two change places. Raises NoteMissing."""
+    """Return query, path and line (None: any). Raises NoteMissing.
+
+    A person may give them in the other order: where `place` names no note and `query` does, they change places.
+    """
     with engine.search.reader() as store:
         try:
             return query, *why_not.named(engine.plan.roots, store, place)
@@ -353,7 +366,7 @@ def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[measures.Case, 
 
 
 def _bounds(items: list[str]) -> dict[str, float]:
-    """Return the bound of each metric that `--fail-under` names. Raises SettingError."""
+    """Return by metric the bounds that `--fail-under` names as METRIC=NUMBER. Raises SettingError."""
     bounds = {}
     for item in items:
         name, _, number = item.partition("=")
@@ -384,6 +397,7 @@ _NAMED = 3
 
 
 def _row(title: str, cells: Sequence[str]) -> str:
+    """Return a line of the table of metrics."""
     return f"{title:<9}" + "".join(f"{cell:>9}" for cell in cells)
 
 

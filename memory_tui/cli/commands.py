@@ -54,7 +54,7 @@ _TYPES: dict[str, Callable[[str], object]] = {
     **{"N": positive, "INT": int, "F": at_least(0), "S": at_least(0.1), "DAYS": at_least(0.01, 36_500)},
     **dict.fromkeys(("TEXT", "WORD", "query", "text", "message"), typed),
 }
-"""The type of a value by its name in the table; any other one is a text."""
+"""What reads a value, by the name of the value in the table; a value of any other name is text as it is."""
 
 
 class Option(NamedTuple):
@@ -68,15 +68,18 @@ def _option(line: str) -> Option:
     """Read a line of the table, which `_TABLE` describes."""
     spec, help_text = re.split("  +", line.strip(), maxsplit=1)
     words = spec.split()
+    # The spellings of an option; an argument has only its name.
     names = [word for word in words if word.startswith("-")] or words[:1]
     value, has_default, default = "".join(words[len(names) :]).partition("@")
     keywords: dict[str, Any] = {"help": help_text}
     if names[0].startswith("-") and not value:
         return Option(tuple(names), keywords | {"action": "store_true"})
+    # A mark at the end of the name: "!" must be given, "?" and "*" as argparse has them.
     mark = names[-1][-1]
     if mark in "!?*":
         names[-1] = names[-1].removesuffix(mark)
         keywords |= {"required": True} if mark == "!" else {"nargs": mark}
+    # "[NAME]=TEXT": the value may be left out, and is TEXT then.
     if optional := re.fullmatch(r"\[(.*)\](?:=(.*))?", value):
         value = optional[1]
         keywords |= {"nargs": "?", "const": optional[2] or ""}
@@ -369,12 +372,15 @@ SHARED = "Options of every command, such as --workspace, --config, --set and --j
 
 
 class _Parser(argparse.ArgumentParser):
+    """A parser that raises SettingError, with a sentence, where argparse would print and leave."""
+
     def error(self, message: str) -> NoReturn:
         sentence = f"{message[:1].upper()}{message[1:].rstrip('.')}."
         raise SettingError(sentence, f"{self.prog} --help shows what it takes.")
 
 
 def _extended(parser: argparse.ArgumentParser, options: list[Option], *, described: bool = True) -> None:
+    """Add `options` to `parser`; those that are not `described` are taken, but left out of its help."""
     for names, keywords in options:
         parser.add_argument(*names, **keywords if described else {**keywords, "help": argparse.SUPPRESS})
 
@@ -438,10 +444,11 @@ _BEFORE = {name: name for name in sorted({"--query", *_FLAGS, *(option.names[0] 
 
 
 def command_and_words(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command among `words` and the other words, "" where only --help or --version is.
+    """Return the command among `words`, and the other words. Raises SettingError.
 
-    Without a command it is `open`, so that a bare path opens the app. Raises SettingError.
+    Without a command it is `open`, so that a bare path opens the app; with --help or --version alone it is empty.
     """
+    # Whether the word is the value of the option before it.
     is_value = False
     for index, word in enumerate(words):
         if is_value:
@@ -454,6 +461,7 @@ def command_and_words(words: list[str]) -> tuple[str, list[str]]:
                 raise SettingError(message, _suggestion(option, _BEFORE, rule))
             is_value = option not in _FLAGS and not has_value
         else:
+            # A command has one word, or two such as "shared join".
             for count in (2, 1):
                 name = " ".join(words[index : index + count])
                 if name in COMMANDS:
@@ -469,7 +477,7 @@ def _require_path(word: str) -> None:
         return
     if longer := [name for name in COMMANDS if name.startswith(f"{word} ")]:
         raise SettingError(f"memory-tui {word} needs another word.", f"Choose one of {', '.join(longer)}.")
-    # Of two that are spelled alike, a command counts before an option, and of options that of the earlier command.
+    # Later entries replace earlier ones: commands those of options, and options those of later commands.
     spellings: dict[str, str] = {}
     for name, command in reversed(COMMANDS.items()):
         for option in (names[-1] for names, _ in command.options if names[-1].startswith("--")):

@@ -86,6 +86,7 @@ def engine_options(args: argparse.Namespace) -> plans.Options:
         changes.append((key, setting))
     for option, setting_key in _CHANGES.items():
         value = getattr(args, option.removeprefix("--").replace("-", "_"), None)
+        # By the name of the option, so that an error names that and not the setting.
         changes += [by_option(option, setting_key, value)] if value is not None else []
     path: str | None = args.path if args.command in ("open", "serve") else None
     if path is not None and args.workspace is not None:
@@ -127,7 +128,10 @@ def passed_on(args: argparse.Namespace) -> list[str]:
 
 
 def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """Return the workspace and the extra paths, with what Claude Code and Codex remember where that is asked for."""
+    """Return the workspace and the extra paths, with what Claude Code and Codex remember where that is asked for.
+
+    Where nothing else names or has notes, such a memory becomes the workspace. Raises SettingError where there is none.
+    """
     extra = list(args.extra)
     if args.claude_code:
         project = Path(workspace).expanduser() if workspace else Path.cwd()
@@ -135,6 +139,7 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
         _require_memory("Claude Code", f"anything of {project}", memory)
         extra.append(str(memory))
         notes = claude_code.workspace(project)
+        # A project without notes of its own has its memory for a workspace.
         workspace = str(notes) if workspace is None or notes == memory else workspace
     if args.codex or (workspace is not None and codex.is_memory(Path(workspace))):
         memory = codex.memory()
@@ -180,6 +185,7 @@ def planned(args: argparse.Namespace) -> plans.Plan:
     Raises MemoryTuiError.
     """
     plan = plans.plan(engine_options(args))
+    # Whether all notes of a folder without MEMORY.md and memory/ are read: by --whole, else by a person who is asked.
     if args.whole:
         plans.answer_whole(plan, agreed=args.whole == "yes")
         plan = plans.plan(engine_options(args))
@@ -227,7 +233,7 @@ def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
 
 
 def settled(notes: Curator, args: argparse.Namespace, *, looks: bool) -> Curator:
-    """Return the curator, after what an earlier process left half done is finished or taken back.
+    """Finish or take back what an earlier process left half done, say so, and return the curator `notes`.
 
     Raises EditRefused where that cannot be, unless the command only `looks` at notes.
     """

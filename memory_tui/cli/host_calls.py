@@ -60,6 +60,7 @@ def _opening(chosen: plan.Plan, args: argparse.Namespace, private: bool) -> tupl
         except (PathRefused, Unreadable):
             return None
 
+    # OpenClaw comes first of the hosts: its limits are those by which these notes are cut.
     host = budget.hosts(chosen.config, chosen.roots.workspace)[0]
     notes = prompts.opening(read, user_time(chosen, args).date(), private=private)
     texts = [budget.in_prompt(note.text, host, Path(note.path).name) for note in notes]
@@ -83,7 +84,10 @@ _MESSAGES = "hooks.internal.entries.session-memory.messages"
 
 
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:
-    """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
+    """Change a session note from `before` (None: it is new) to `after`; False where it could not be changed.
+
+    That is where it holds another text by now, or somebody has it open. Raises Busy for a new note.
+    """
     title = f"{'Write' if before is None else 'Go on with'} the session note {path}"
     try:
         curator.apply(Change("session", title, (FileChange(path, before, after),)), merging=False)
@@ -118,7 +122,10 @@ def hook(args: argparse.Namespace) -> int:
 
 
 def _answer(args: argparse.Namespace, call: claude_code.HookCall) -> dict[str, object] | str:
-    """Return what the host is told: a record, or text for the prompt of its summariser; save a session that ended."""
+    """Return what the host is told at an event: a record of JSON, or text for the prompt of its summariser.
+
+    An empty record tells nothing. At the end of a session its note is saved. Raises MemoryTuiError.
+    """
     if not Path(args.workspace).is_dir():
         # A project of which nothing is remembered yet.
         return {}

@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with signals_raised():
             args = parse(words)
             command = COMMANDS[args.command].load()
+            # The start switches the collector off: what is imported by now lives as long as the process.
             if not gc.isenabled():
                 gc.freeze()
                 gc.enable()
@@ -71,6 +72,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     if not name:
         return main_parser().parse_args(rest)
     hint = ""
+    # A text such as "-verbose fails" is taken for an option: the error says how to write it.
     if name in _TAKES_TEXT and "--" not in rest:
         dashed = [word for word in rest if re.match(r"-[^\W\d_]{2}", word)]
         hint = f"Write -- before a text that begins with -: memory-tui {name} -- {dashed[0]}. " if dashed else ""
@@ -106,6 +108,7 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
 
 def _is_of_output(error: OSError) -> bool:
     """Return whether standard output refused a write: the modules of the command line write nothing else themselves."""
+    # The innermost frame is where the error was raised; an error about a file has its name.
     *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
     return error.filename is None and str(frame.f_globals["__name__"]).startswith("memory_tui.cli.")
 
@@ -116,7 +119,7 @@ def _drop_output() -> None:
 
 
 def _share_one_heap() -> None:
-    """Have all threads use one heap (glibc): what a thread gave back to a heap of its own no other thread gets."""
+    """Have all threads use one heap of glibc: memory that a thread frees in a heap of its own helps no other thread."""
     with suppress(AttributeError, TypeError):
         # M_ARENA_MAX of malloc.h; musl, macOS and Windows have no mallopt.
         ctypes.CDLL(None).mallopt(-8, 1)
@@ -130,6 +133,7 @@ def _speak_utf8() -> None:
 
 
 def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
+    """Tell an error on standard error, and with `--json` on standard output, too; return the exit code."""
     if as_json:
         # Errors of the command line itself come before any output, and --version needs none.
         from memory_tui.cli.output import print_json
@@ -158,10 +162,10 @@ def open_app(args: argparse.Namespace) -> int:
 def show_app(
     options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, demo: bool = False
 ) -> int:
-    """Show the app in this terminal. Raises what opening it raises.
+    """Show the app in this terminal; return the exit code. Raises what opening it raises.
 
-    The workspace is what `options` say. Where the command line named an existing `folder`, they are read by the app,
-    which shows meanwhile; else here, where a person may be asked for one.
+    `options` are called where the workspace is looked for. Where the command line named an existing `folder`, the app
+    does that behind its first frame. Else it is done here, because a person may have to be asked for a folder.
     """
     # Textual is heavy, and no other command needs it.
     from memory_tui.tui.run import is_served, run
@@ -183,9 +187,9 @@ def show_app(
 
 
 def _with_workspace(options: Options, *, asks: bool) -> Options:
-    """Return `options` where their workspace is there; a person who named none chooses one, if it `asks`.
+    """Return `options` where they lead to a workspace. Raises WorkspaceError where they do not.
 
-    Raises WorkspaceError.
+    With `asks`, a person whose command line names no memory is asked to choose one before that.
     """
     from msgspec.structs import replace
 

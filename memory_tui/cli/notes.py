@@ -80,7 +80,11 @@ def make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
 
 
 def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
-    """Show the change; return whether it is to be made. Nobody is asked where it is read-only, which then refuses."""
+    """Show the change, ask a person, and return whether it is to be made.
+
+    Where the notes are read-only nobody is asked, and the answer is yes: making the change then raises why it cannot
+    be made.
+    """
     lines = [change.title, *change.notes, *diff_text(change).splitlines()]
     has_agreed = agreed(args, lines, "" if notes.read_only else "Write this?")
     may = not args.dry_run and (has_agreed or bool(notes.read_only))
@@ -90,7 +94,10 @@ def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
 
 
 def _finish(change: Change, applied: AppliedChange | None, args: argparse.Namespace) -> int:
-    """Show a change, or what was applied of it with the way back; without a yes the exit code is 2."""
+    """Show what became of a change, and return the exit code: 2 where nobody agreed to it.
+
+    `applied` is None where it was not made; else it is told with the way back.
+    """
     final = applied.change if applied else change
     data: dict[str, Any] = {"kind": final.kind, "title": final.title}
     data |= {"paths": list(final.paths), "notes": list(change.notes), "diff": diff_text(final)}
@@ -125,6 +132,7 @@ def inbox(args: argparse.Namespace) -> int:
                 decisions.reopen(id)
             line = f"{id} {'would be' if args.dry_run else 'is'} open again."
             return show(args, {"id": id, "done": "" if args.dry_run else "reopen"}, [line])
+        # Checks that are off run only where `kinds` names them, and an id may be of one of these.
         with waiting("Examining the notes"):
             findings = engine.inbox.examine(kinds=checks.BY_KIND if args.id else (kind,))
         if args.quiet:
@@ -166,7 +174,7 @@ def _data(suggestion: Suggestion) -> dict[str, object]:
 
 
 def _group_data(group: Group) -> dict[str, object]:
-    """Return a group as its first finding, with cause and count of all, and where the others are."""
+    """Return a group as JSON-ready data: the members of its first suggestion, then what is true of all of them."""
     cause = {**trace_json.tagged(group.cause), "sentence": group.cause.message}
     rows = [_data(row) for row in group.suggestions]
     members = {"count": group.count, "proposal": group.proposal, "actions": group.actions, "suggestions": rows}
@@ -177,7 +185,10 @@ _SHOWN = 10
 
 
 def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bool) -> list[str]:
-    """Return the groups with their first passages, then how many there are, what is off and what is kept silent."""
+    """Return lines for the groups, with their first passages, then how many there are, what is off and what is silent.
+
+    With `every` all passages of a group are listed; with a `kind` only what is of it.
+    """
     lines = []
     for group in groups:
         lines.append(f"{group.id}  {checks.BY_KIND[group.kind].title}: {group.cause.message}")
@@ -201,6 +212,7 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
 
 
 def _silent(findings: Findings) -> list[str]:
+    """Return lines for the suggestions that nobody is shown, by the reason for that."""
     lines = []
     for reason, rows in findings.silent.items():
         lines += [f"{reason}: {len(rows)}", *(f"    {row.place}  {row.place.text}" for row in rows)]
@@ -260,7 +272,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 @contextmanager
 def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
-    """Yield the curator once it is recorded what became of the notes, and by whom."""
+    """Open the memory, record what became of the notes, and by whom, and yield their curator meanwhile."""
     with opened(args) as engine:
         notes = settled(engine.notes.curator, args, looks=True)
         engine.notes.record()
@@ -280,7 +292,7 @@ def history(args: argparse.Namespace) -> int:
             lines = [_line(entry, undoable), *author, *text.splitlines()]
             return show(args, {**_row(entry, undoable), "diff": text}, lines)
         is_filtered = args.by is not None or args.deleted
-        # Of what is joined into one entry there may be many; what is filtered is looked for in all of them.
+        # More than are shown, because several may be joined into one; -1 is all, among which a filter chooses.
         most = -1 if is_filtered else max(_PAGE, 5 * args.newest)
         path = _note(notes, args.path) if args.path else None
         entries = histories.history(notes.journal, path, most=most, joined=not args.json)
@@ -308,6 +320,7 @@ def since(args: argparse.Namespace) -> int:
     time_asked = None if args.when is None else _time(args.when, refusal)
     with _recorded(args) as notes:
         hint = ""
+        # Without a time it is since the person looked last, and looking now is remembered.
         if time_asked is None:
             edits, since_when = notes.journal.unviewed(), "you last looked"
             if not notes.read_only:
@@ -326,7 +339,7 @@ def since(args: argparse.Namespace) -> int:
 
 
 def _entry(notes: Curator, number: int) -> JournalEntry:
-    """Return a change of the history. Raises EditRefused."""
+    """Return the change of the history that has the `number`. Raises EditRefused."""
     newest = histories.history(notes.journal, until=number + 1, most=1, joined=False)
     for entry in newest:
         if entry.id == number:
@@ -339,6 +352,7 @@ def _note(notes: Curator, named: str) -> str:
 
     Raises PathRefused, with what could be meant.
     """
+    # What is raised where nothing else fits.
     refusal: PathRefused = NoteMissing(f"There is no note {named}.", "memory-tui history lists those that changed.")
     try:
         _, _, stored = destination(notes.roots, named)
@@ -348,6 +362,7 @@ def _note(notes: Curator, named: str) -> str:
         refusal = error
     paths = {note.path for note in scan(notes.roots).notes if note.source == MEMORY}
     paths |= {edit.path for edit in notes.journal.edits()}
+    # With the slash before it, so that "log" fits memory/log.md and not memory/catalog.md.
     ending = f"/{named.casefold().removesuffix('.md')}"
     fitting = [path for path in sorted(paths) if f"/{path.casefold().removesuffix('.md')}".endswith(ending)]
     if len(fitting) == 1:
@@ -383,6 +398,7 @@ def blame(args: argparse.Namespace) -> int:
 
 
 def _blamed(number: int, text: str, edit: Edit | None) -> dict[str, Any]:
+    """Return a line of a note as JSON-ready data, with the edit that it came by; None for one before the record."""
     if edit is None:
         return {"line": number, "text": text, "id": 0, "at": None, "by": "before the record", "session": ""}
     session = edit.author.session if edit.author is not None else ""
@@ -407,7 +423,10 @@ def restore_notes(args: argparse.Namespace) -> int:
 
 
 def _versions(args: argparse.Namespace, notes: Curator) -> int:
-    """List the texts that a note had."""
+    """List the texts that a note had, each by the change that ended it.
+
+    Raises SettingError where `--yes` leaves open which of them is meant.
+    """
     if args.path is None:
         raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
     versions = histories.versions(notes.journal, args.path, notes.read(args.path))
@@ -440,6 +459,7 @@ def _time(text: str, refusal: SettingError) -> float:
 
 
 def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
+    """Return whether `--deleted` and `--by` leave an entry in the list."""
     if args.deleted and all(file.after is not None for file in entry.files):
         return False
     return args.by in (None, histories.who(entry))

@@ -50,15 +50,16 @@ def say(text: str) -> None:
 # --- progress ------------------------------------------------------------------------------------------------------
 
 QUIET, REDRAWN = 0.7, 0.1
-"""Seconds until the line of progress is first drawn, for most work is done by then; and between two drawings."""
+"""Seconds until progress is first drawn on a terminal, since most work is done sooner, and between two drawings."""
 PATIENCE, REPEATED = 5.0, 30.0
-"""The same where standard error is a pipe, which gets a line each time."""
+"""The same seconds where standard error is a pipe, which gets a new line each time."""
 
 
 class Progress:
-    """How far a command is that waits: one line on a terminal, drawn again, which goes away; in a pipe a line at times.
+    """Shows how far a command is that takes long.
 
-    With `each_file` every file that is indexed has a line.
+    On a terminal that is one line, which is drawn again and goes away; in a pipe it is a new line now and then. With
+    `each_file` every file that is indexed has a line.
     """
 
     def __init__(self, each_file: bool = False) -> None:
@@ -119,7 +120,10 @@ class Progress:
 
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Tell on standard error that `what` is under way, and for how long; yield what is called with done and total."""
+    """Tell on standard error that `what` is under way, and for how long; yield a function that is told of steps.
+
+    The function takes how many steps are done, and how many there are; it need not be called.
+    """
     progress = Progress()
     over = threading.Event()
     start = time.monotonic()

@@ -95,6 +95,7 @@ def qmd(args: argparse.Namespace) -> int:
 
 def _update(engine: Engine) -> Answer:
     report = qmd_backend.update(engine.backend.client, Stop())
+    # Searches ask QMD again, after a failure made the index stand in for it.
     engine.backend.recovered()
     counts = f"{plural(report['documents'], 'document')}, {plural(report['vectors'], 'vector')}"
     return report, [*report["changes"], f"QMD update: {counts}."]
@@ -204,6 +205,7 @@ def _store(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
 
 def _forget(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
     text = _words(args, "ID or QUERY")
+    # The beginning of an id names one entry; any other text is searched for, and forgotten only where it is sure.
     entry = memories.named(text)
     outcome = memories.forget([entry.id]) if entry else memories.forget_by_query(text, lancedb.COMMAND_MIN)
     deleted = [item.as_dict() for item in outcome.entries]

@@ -51,6 +51,7 @@ def serve(args: argparse.Namespace) -> int:
 
 def command_of(args: argparse.Namespace) -> list[str]:
     """Return the command line of the app in a tab: the options of `serve`, read-only unless the page may write."""
+    # `passed_on` reads both: the app in the tab knows --read-only, and no --allow-write.
     args.read_only, args.allow_write = args.read_only or not args.allow_write, False
     # Without -P, Python would take modules from the folder that memory-tui was started in.
     words = [sys.executable, "-P", "-m", "memory_tui", "open", *passed_on(args)]
@@ -87,6 +88,7 @@ class AppServer(Server):
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Answer only who knows the token, and only a page of this server: any other could have been lured here."""
+        # A page opens the socket by script, which always says its origin; a person who follows a link says none.
         origins = {self.public_url} if request.path == f"{self._root}ws" else {self.public_url, None}
         if request.host != self.public_url.partition("//")[2] or request.headers.get("Origin") not in origins:
             raise web.HTTPForbidden(text="This server answers only to its own page.\n")

@@ -38,12 +38,13 @@ def init(args: argparse.Namespace) -> int:
 
 
 def join(args: argparse.Namespace) -> int:
-    """Agree that a workspace is published, after a preview, and say who may read it; or take it out again."""
+    """Agree that a workspace is published, after a preview, and say who may read it; with `--leave` take it out."""
     with opened(args) as engine:
         there = _named(access(engine.plan))
         if args.leave:
             publishing.leave(engine.plan, there)
             return show(args, {"left": there.name}, [f"{there.name} is no longer in {there.where}."])
+        # Before anybody is asked for consent, it is sure that the database takes it.
         publishing.rehearse(there, args.let)
         consent = publishing.consent(engine.plan, there)
         with engine.index.reader() as store, waiting("Looking for secrets"):
@@ -77,7 +78,7 @@ def _named(there: Access) -> Access:
 
 
 def _previewed(preview: dict[str, Preview], kinds: list[str]) -> Iterator[str]:
-    """Yield what of each kind leaves, and what stays."""
+    """Yield for each kind of notes how much is published, and how much is held back; `kinds` are agreed to."""
     titles = {NOTES: "notes", MEMORY: "MEMORY.md", SESSIONS: "transcripts"}
     for kind, sums in preview.items():
         if kind not in kinds:
@@ -99,6 +100,7 @@ def publish(args: argparse.Namespace) -> int:
         show(args, plain(report), _published(report, there))
         if not args.once and configuration.own(engine.plan.config).value("shared.publish") is True:
             engine.start()
+            # The engine publishes after each sync; nothing ends this wait but a signal.
             threading.Event().wait()
     return 0
 

@@ -42,7 +42,7 @@ def tools(*, shared: bool = False) -> dict[str, dict[str, Any]]:
     tools: list[dict[str, Any]] = json.loads(PATH.with_name("tools.json").read_text("utf-8"))
     for tool in tools:
         for key in tool.keys() & {"inputSchema", "outputSchema"}:
-            # The file has the name of the schema; what a shared index adds stands in one of its own.
+            # The file names each schema, such as SearchInput; what a shared index adds to it has another name.
             schema = recorded()[tool[key]]
             added = tool[key].replace("Search", "Shared").replace("GetAnswer", "SharedAnswer")
             more = recorded()[added]["properties"] if shared else {}
@@ -80,7 +80,7 @@ _TRUTHS = dict.fromkeys(("1", "t", "true", "y", "yes", "on"), True) | dict.fromk
 
 
 def _value(value: object, field: Mapping[str, Any]) -> object:
-    """Return `value` as `field` takes it. Raises ValueError, which says what it takes."""
+    """Return `value` as `field` takes it. Raises ValueError with the words for what it takes."""
     match field["type"]:
         case "integer" | "number":
             return _number(value, field)
@@ -96,7 +96,10 @@ def _value(value: object, field: Mapping[str, Any]) -> object:
 
 
 def _number(value: object, field: Mapping[str, Any]) -> float:
-    """Return a finite number within the bounds of `field`, written as one or as text. Raises ValueError."""
+    """Return a finite number within the bounds of `field`, written as one or as text; whole for an integer.
+
+    Raises ValueError with the words for what is taken.
+    """
     is_whole = field["type"] == "integer"
     try:
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan

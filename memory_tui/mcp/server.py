@@ -49,6 +49,7 @@ PRIVATE = ("memory-tui/search", "memory-tui/entries", "memory-tui/status")
 PATIENCE_SECONDS = 25.0
 """How long a question may take; after that there is only what its words find."""
 LAST_SECONDS = 5.0
+"""How long that second answer, by words, may take."""
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
 _THREADS = 64
@@ -78,7 +79,11 @@ class Handlers(Struct):
         return wire.ServerInterface(info, rule, methods)
 
     def offered(self) -> list[dict[str, Any]]:
-        """Return the tools to list: those that write where that is allowed, those of entries where there are any."""
+        """Return the tools to list.
+
+        Those that write are among them where the agent may write, those of the long-term memories where these are the
+        agent's.
+        """
         options = self.host.options
         hidden = () if options.entries else (RECALL, STORE, FORGET)
         tools = [tool for name, tool in schemas.tools(shared=options.shared).items() if name not in hidden]
@@ -112,6 +117,7 @@ class Handlers(Struct):
         What writes is not tried a second time.
         """
         reads_notes = name in (SEARCH, GET)
+        # Numbers the messages of progress, which must rise over both tries.
         steps = itertools.count()
         seconds = _patience(caller.meta)
         run = functools.partial(self.host.answer, name, args)
@@ -119,6 +125,7 @@ class Handlers(Struct):
         if answer is None and reads_notes:
             answer = self._within(LAST_SECONDS, functools.partial(run, late=True), caller, steps)
         if answer is not None:
+            # Only who asks for the profile is told it, so that answers to agents stay as OpenClaw's.
             meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
             return {**_result(answer), **meta}
         if reads_notes:
@@ -126,6 +133,7 @@ class Handlers(Struct):
 
             error = IndexUnavailable(f"No answer within {seconds + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
             return _result(tools.failed(name, args, error, timed_out=True))
+        # It may have been written all the same: to look comes before another try.
         step = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
         return _failed(f"No answer within {seconds:g} seconds. {step}")
 
@@ -137,7 +145,7 @@ class Handlers(Struct):
     def _within(
         self, seconds: float, run: Callable[[wire.Caller], Answer], caller: wire.Caller, steps: Iterator[int]
     ) -> Answer | None:
-        """Return what `run` returns on a thread of its own; None, and `run` is stopped, after `seconds`.
+        """Call `run` on a thread of its own, and return what it returns; after `seconds` stop it, and return None.
 
         Meanwhile a client that asked for progress is told what goes on, numbered by `steps`. Raises what `run` raises.
         """
@@ -156,14 +164,14 @@ class Handlers(Struct):
                 return None
 
     def _limited(self, run: Callable[[wire.Caller], Answer], caller: wire.Caller) -> Answer:
-        """Run a question once few enough others run; one that was stopped meanwhile is not. Raises Cancelled."""
+        """Call `run` once fewer than WORKERS questions run. Raises Cancelled for one that was stopped meanwhile."""
         with self.limit:
             caller.stop.check()
             return run(caller)
 
 
 def _patience(meta: Mapping[str, Any]) -> float:
-    """Return how long this question may take: as the host says, at most as long as any."""
+    """Return how many seconds a question may take: as the `meta` of its request says, PATIENCE_SECONDS at most."""
     seconds = meta.get(PATIENCE)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return PATIENCE_SECONDS
@@ -189,7 +197,7 @@ def serve(host: ServedMemory) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
 
     def stop(number: int, _frame: object) -> None:
-        """Leave at once: the thread that reads the input cannot be called back from it."""
+        """Leave at once: the thread that reads the input hangs in that read, and nothing can interrupt it."""
         host.close()
         report_signal(number)
         os._exit(exit_status(number))
@@ -210,7 +218,7 @@ def serve(host: ServedMemory) -> None:
 
 
 def _exit_despite_threads() -> None:
-    """Do not wait for a thread that hangs in the disk, the network or a pipe, as Python would for ever."""
+    """Give all threads a second to end, then leave the process if one still hangs: Python would wait for ever."""
     end = time.monotonic() + _GOODBYE_SECONDS
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     for thread in others:
@@ -248,11 +256,12 @@ class ServedMemory:
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
         self.options = options
-        # A signal may close the host while its own thread does.
+        # Reentrant, because a signal may call `close` on a thread that holds the lock already.
         self._lock = threading.RLock()
         self._memory: Engine | None = None
         self._closed = Stop()
         self._warming = self._asks = False
+        """Whether the memory is, or was, opened ahead of a question; and whether anybody has asked one."""
 
     def memory(self) -> Engine:
         """Return the memory, opened where it is not open. Raises MemoryTuiError, Cancelled when it was closed."""
@@ -280,7 +289,10 @@ class ServedMemory:
             threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
 
     def _warm(self) -> None:
-        """Do ahead of the first question what only that has to do; nothing where somebody asks already."""
+        """Answer a question that nobody asked, so that the first real one waits for no import and no first index.
+
+        Nothing where somebody asks already.
+        """
         from memory_tui.providers import registry
 
         try:
@@ -315,6 +327,7 @@ class ServedMemory:
                 self._lock.release()
 
     def _follow(self, event: Event) -> None:
+        """Keep in `news` what the engine does; other events leave it as it is."""
         from memory_tui.events import SyncFinished, SyncProgress, VectorsMade
 
         match event:
@@ -365,7 +378,7 @@ class ServedMemory:
         return tools.plugin_answer(method, self.memory(), args, caller.stop)
 
     def _log(self, memory: Engine, entry: RecallEntry) -> None:
-        """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
+        """Log `entry` where that is wanted; a log that cannot be written is told on stderr, and costs no answer."""
         from memory_tui.recalls import recall_log
 
         is_wanted = self.options.log

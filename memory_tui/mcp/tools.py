@@ -52,7 +52,10 @@ Ranking: TypeAlias = tuple[Trace, Evidence]
 
 
 class AnswerRules(Struct, frozen=True):
-    """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
+    """How answers are given: whether with citations, and how many characters of snippets in all (0: any).
+
+    With citations on `auto`, it is the session that decides.
+    """
 
     citations: prompt.Mode = "auto"
     session_key: str = ""
@@ -92,6 +95,7 @@ def memory_search(
         memory.plan.require_enabled()
         if refusal := memory.backend.refusal(rules.session_key):
             return TracedAnswer(_qmd_answer(refusal, request, rules), None)
+        # From here on `memory` may be the mirror of a shared index, and `standing` tells how old that is.
         memory, standing = memory.of_scope(request.get("scope", ""))
         _require(memory, source)
         knobs = {knob: request[name] for name, knob in _KNOBS.items() if name in request}
@@ -102,6 +106,7 @@ def memory_search(
             return TracedAnswer(_qmd_answer(by_qmd, request, rules), None)
         rank = partial(memory.search.ranked, query, settings, stop, source)
         trace, evidence = rank(by_words=True) if by_words else _ranked_when_indexed(memory, rank, stop)
+        # At the level "nothing holds these words" an agent gets hits only where it asks for the nearest.
         is_sent = request.get("nearest", False) or not trace.keeps_back
         passages = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters")) if is_sent else ()
     except (QueryError, Cancelled):
@@ -152,7 +157,10 @@ def _require(memory: Engine, source: str) -> None:
 
 
 def _ranked_when_indexed(memory: Engine, rank: Callable[[], Ranking], stop: Stop) -> Ranking:
-    """Return the ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
+    """Return what `rank` returns, once notes that are being indexed are there, or have taken too long.
+
+    Before the first index is made there is nothing to rank: that is waited for longer. Raises what `rank` raises.
+    """
     _wait(memory, _UNDER_WAY_SECONDS, stop)
     if ranking := _indexed(rank):
         return ranking
@@ -161,6 +169,7 @@ def _ranked_when_indexed(memory: Engine, rank: Callable[[], Ranking], stop: Stop
     while time.monotonic() < end:
         _wait(memory, end - time.monotonic(), stop)
         if not memory.index.written_elsewhere:
+            # This process has made it, or failed: `rank` tells which.
             break
         # The first index is made by another process, whose end cannot be waited for.
         if ranking := _indexed(rank):
@@ -180,6 +189,7 @@ def _indexed(rank: Callable[[], Ranking]) -> Ranking | None:
 
 def _wait(memory: Engine, seconds: float, stop: Stop) -> None:
     """Wait until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
+    # In short pauses, so that a question that is given up does not wait on.
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         stop.check()
         if memory.index.writer.wait_idle(_PAUSE_SECONDS):
@@ -221,7 +231,10 @@ def _ranked_answer(trace: Trace, passages: Sequence[Excerpt], provider: str, rul
 
 
 def _fallback(trace: Trace, provider: str) -> dict[str, Any] | None:
-    """Return what answered instead of `provider`, or why it did not answer this question alone; None where it did."""
+    """Return what answered instead of `provider`, and why; None where the provider itself answered.
+
+    Where it failed for this question alone, nothing stands in for it, and only the reason is told.
+    """
     fallback = trace.who.instead if trace.who else None
     if fallback is not None:
         names = ("from", "to", "reason", "model", "since", "retryAt")
@@ -247,7 +260,7 @@ def visible(text: str) -> str:
 
 
 def _lines(path: str, first: int, last: int) -> dict[str, Any]:
-    """Return how each row of an answer begins: the lines that it is of."""
+    """Return the members that each row of an answer begins with: the path of the note, and its lines."""
     return {"path": path, "startLine": first, "endLine": last}
 
 
@@ -285,6 +298,7 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
         size = jsstring.utf16_len(hit["snippet"])
         if size > room:
             hit["snippet"] = jsstring.utf16_head(hit["snippet"], room)
+            # With no room at all it is left out like those after it.
             cut = 1 if hit["snippet"] else 0
             dropped = len(results) - index - cut
             del results[index + cut :]
@@ -370,7 +384,10 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def failed(tool: str, args: Mapping[str, Any], error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
-    """Return what an agent is told where `tool` failed. Raises `error` where that is told by itself."""
+    """Return what an agent is told where `tool` failed; search and get say that in their own answers.
+
+    Raises `error` for any other tool, whose caller makes an answer of it.
+    """
     if tool == prompt.SEARCH:
         return unavailable(error, timed_out=timed_out)
     if tool == prompt.GET:
@@ -398,9 +415,11 @@ def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     """
     request = arguments(prompt.CORRECT, args)
     path, line, last = named_lines(request["supersedes"])
+    # `MEMORY.md:12-12` names a single line as well.
     if line is None or last not in (None, line):
         raise QueryError("supersedes names no single line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
     curator = memory.notes.curator
+    # What `said` returns begins at the first line from there on that is neither blank nor a heading.
     spot = curator.plan.said(curator.plan.spot(path, line))
     place = f"{spot.path}:{spot.first}"
     old_line, *_ = spot.texts()
@@ -462,6 +481,7 @@ def _search(memory: Engine, call: Call) -> dict[str, Any]:
         reason = "The whole search took too long; only words were looked for."
         answer |= {"partial": True, "timedOut": True, "fallback": {"from": memory.plan.provider, "reason": reason}}
     if call.caller.client.startswith(PROOF_CLIENT):
+        # It is no agent's question, and is not logged.
         return answer
     outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
     entry = replace(
@@ -542,12 +562,16 @@ def _logged_hit(passage: Excerpt, *, cut: bool) -> LoggedHit:
     hit = passage.hit
     chunk = hit.chunk
     scores = (hit.score, hit.vector, hit.text)
+    # Not every verdict has a place: that of a hit below minScore has none.
     rank = getattr(hit.verdict, "place", 0)
     return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, cut, rank, *passage.lines)
 
 
 def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:
-    """Return `entry` with the hits that went out, by QMD's ranks and scores; of its index nothing would last."""
+    """Return `entry` with the hits of QMD that went out, by its ranks and scores.
+
+    They have no ids of chunks, and no generation: QMD's index names nothing that would last.
+    """
     clamped = answer.get("clamped", {"cut": 0, "dropped": 0})
     results = answer["results"]
     # Only the last one that went out can be shortened.
@@ -596,6 +620,7 @@ def _plugin_search(memory: Engine, args: Mapping[str, Any], stop: Stop) -> dict[
     by_words = args.get("lexicalOnly") is True
     answer = memory_search(memory, request, rules, stop, by_words=by_words).answer
     entries = tuple(_entries(memory))
+    # A hit within a curated entry carries the markers of that entry, any other hit those of an entry without any.
     for hit in answer["results"]:
         hit["snippet"] = without_markers(hit["snippet"])
         for path, chunk, metadata in entries:
@@ -651,7 +676,7 @@ def _entries(memory: Engine) -> Iterator[tuple[str, Chunk, Annotations]]:
 
 
 def _observed(memory: Engine, path: str) -> int:
-    """Return when the note was last changed, in milliseconds; 0 where nobody can tell."""
+    """Return when the note at `path` was last changed, in epoch milliseconds; 0 where it cannot be found."""
     try:
         return roots.locate(memory.plan.roots, path).mtime_ns // 1_000_000
     except MemoryTuiError:

@@ -27,6 +27,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 Id = str | int
 _NO_MESSAGE = "Invalid request: JSON, but not a JSON-RPC 2.0 message."
 _ECHOED = ("requestId", "progressToken")
+"""Members of parameters that go back to the client exactly as it sent them."""
 
 
 class Refusal(Exception):
@@ -90,7 +91,7 @@ def _well_formed(value: object) -> object:
 
     No recursion, so that no depth is too much.
     """
-    # In a list of one, so that a value that is a text itself can be replaced too.
+    # `value` itself may be a text: as the only item of a list it can be replaced, like any other member.
     holder: list[Any] = [value]
     todo: list[Any] = [holder]
     while todo:
@@ -101,6 +102,7 @@ def _well_formed(value: object) -> object:
                 container[key] = jsstring.well_formed(member)
             elif isinstance(member, dict | list):
                 todo.append(member)
+            # Of a list the keys are indices.
             if isinstance(key, str) and (well_formed_key := jsstring.well_formed(key)) != key:
                 container[well_formed_key] = container.pop(key)
     return holder[0]
@@ -146,6 +148,7 @@ class Pipes:
         self._writer.join(seconds)
 
     def _write(self) -> None:
+        """Write the lines in their order, until None comes or nobody reads them."""
         while (line := self._lines.get()) is not None:
             try:
                 self._output.write(line + b"\n")
@@ -262,11 +265,13 @@ class Connection(Struct):
     running: dict[Id, Stop] = field(default_factory=dict)
     """What stops each request that is not answered yet."""
     _stateless: bool | None = None
+    """Whether each request says what `initialize` said before 2026-07-28; None until the first request tells."""
     _version: str = ""
+    """The revision that `initialize` agreed on; empty before it, and in a stateless connection."""
     _client: str = ""
 
     def hear(self, line: bytes) -> None:
-        """Take one line."""
+        """Take one line: answer a request, stop one that is cancelled; any other notification needs nothing."""
         try:
             request = read_line(line)
         except Refusal as refusal:
@@ -296,7 +301,7 @@ class Connection(Struct):
         except Refusal as refusal:
             self._reply(id, refusal)
         except RuntimeError:
-            # No thread can be started: it may still be run by one that gets free, and is answered now.
+            # No thread can be started. The request waits in the pool: a thread that gets free finds it stopped.
             self.running.pop(id, Stop()).set()
             self._reply(id, Refusal(INTERNAL_ERROR, "No thread can be started. Ask again."))
         self.answered(request.method)
@@ -310,7 +315,7 @@ class Connection(Struct):
         self.send({"jsonrpc": "2.0", "id": id, **outcome})
 
     def _run(self, request: Request, id: Id, method: Method, caller: Caller) -> None:
-        """Answer a request; one that was cancelled gets no answer."""
+        """Run `method` for a request, on a thread of the pool, and answer it; one that was cancelled gets no answer."""
         answer: dict[str, Any] | Refusal
         try:
             result = method(request.params, caller)
@@ -350,6 +355,7 @@ class Connection(Struct):
         if (version := text(meta, _VERSION)) != STATELESS:
             supported = {"supported": [STATELESS], "requested": version}
             raise Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version.", supported)
+        # Both are called for what they raise: the method has to exist, the capabilities have to be an object.
         if request.method != "server/discover":
             self._method(request.method)
         members(meta, _CAPABILITIES)
@@ -371,7 +377,7 @@ class Connection(Struct):
         return report
 
     def _at_once(self, request: Request) -> dict[str, Any] | None:
-        """Return the result of what needs no work, None for the rest. Raises Refusal."""
+        """Return the result of a handshake or a ping, which need no thread; None for other methods. Raises Refusal."""
         if self._stateless:
             if request.method != "server/discover":
                 return None
@@ -379,6 +385,7 @@ class Connection(Struct):
         if request.method == "ping":
             return {}
         if request.method != "initialize":
+            # Raises Refusal for a method that is not there, whether the handshake was made or not.
             self._method(request.method)
             if not self._version:
                 raise Refusal(INVALID_PARAMS, "Invalid request: initialize comes first.")
@@ -398,7 +405,7 @@ class Connection(Struct):
         return method
 
     def _complete(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
-        """Return `result` with what each one holds since 2026-07-28."""
+        """Return `result` with the members that the protocol wants of each result since 2026-07-28."""
         expiry = {"ttlMs": 0, "cacheScope": "private"} if request.method in _CACHED else {}
         meta = {f"{_PREFIX}serverInfo": dict(self.interface.info)}
         return {**result, **expiry, "resultType": "complete", "_meta": meta}
