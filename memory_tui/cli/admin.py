@@ -86,6 +86,7 @@ def provider(args: argparse.Namespace) -> int:
         providers, chain = engine.providers, engine.providers.chain
         if args.fetch:
             return _fetch(chain, args)
+        # An empty name withdraws every approval.
         name = "" if args.revoke == "all" else args.revoke
         revoked = providers.revoke(name, sync=False) if args.revoke is not None else ()
         approved = _approved(providers, args)

@@ -312,6 +312,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: rerun.Rerun) -> int:
 def memories(args: argparse.Namespace) -> int:
     """List every memory on this machine, bring one after its project, or take that back."""
     if args.undo:
+        # Moved back: from where it is to where it was.
         new, old = machine.last_move()
     elif args.move is None:
         every = machine.memories()

@@ -480,6 +480,7 @@ def _require_path(word: str) -> None:
     # Later entries replace earlier ones: commands those of options, and options those of later commands.
     spellings: dict[str, str] = {}
     for name, command in reversed(COMMANDS.items()):
+        # An option may be typed without its hyphens, or as if it were a word of the command.
         for option in (names[-1] for names, _ in command.options if names[-1].startswith("--")):
             spellings |= dict.fromkeys((option[2:], _in_order(f"{name}{option}")), f"{name} {option}")
     spellings |= {"help": "--help", "version": "--version", "journal": "history"}

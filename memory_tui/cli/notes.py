@@ -148,6 +148,7 @@ def inbox(args: argparse.Namespace) -> int:
 def _chosen(findings: Findings, kind: str, start: str | None) -> list[Group]:
     """Return the groups of a kind, or the group or single suggestion whose id begins with `start`."""
     if start:
+        # Each suggestion as a group of its own; an id that a group has as well means the group.
         singles = [group for suggestion in findings.suggestions for group in checks.grouped([suggestion])]
         by_id = {group.id: group for group in (*singles, *findings.groups)}
         return [by_id[_only(by_id, start, "open suggestion")]]
@@ -230,6 +231,7 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     data: dict[str, object] = {"id": chosen[0].id, "done": "" if args.dry_run else args.do}
     if len(chosen) > 1:
         data["ids"] = [suggestion.id for suggestion in chosen]
+    # These only remember a decision, and change no note.
     if action in ("keep", "none", "snooze"):
         return show(args, data, [_decide(args, engine, chosen, action)])
     curator = engine.notes.curator
@@ -384,6 +386,7 @@ def blame(args: argparse.Namespace) -> int:
             raise NoteMissing(f"There is no note {path}.", "memory-tui history lists what became of it.")
         edits = histories.blame(notes.journal, path, data)
         texts = data.decode("utf-8", "replace").split("\n")
+        # One line where one is named, and all where none is.
         last = last or first or len(edits)
         if first is not None and not 1 <= first <= last <= len(edits):
             raise QueryError(f"{path} has {plural(len(edits), 'line')}.", f"memory-tui blame {path} shows them.")

@@ -37,6 +37,7 @@ def compare_index(args: argparse.Namespace) -> int:
         outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
     if isinstance(outcome, compare.HostProblem):
         error = MemoryTuiError(outcome.detail, outcome.next_step)
+        # The code of the error is the state, for which there is no class of errors.
         error.code = outcome.state
         error.exit_status = 2 if outcome.state == "missing" else 1
         raise error

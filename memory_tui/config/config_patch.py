@@ -199,7 +199,7 @@ def _secrets(config: Config) -> Iterator[str]:
         node = nodes.pop()
         nodes += [child for _, child in node.children()]
         if isinstance(node.value, str) and node.value:
-            # Without its quotes, but with its escapes.
+            # As the difference shows it, in which it is masked: without its quotes, but with its escapes.
             yield node.source.text[node.start + 1 : node.end - 1]
 
 
@@ -309,6 +309,7 @@ def write_all(files: Sequence[FileWrite]) -> None:
     for file in files:
         try:
             require_same(file.path, file.now)
+            # The innermost first, so that each is empty when it is removed.
             folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
             _put(file.path, file.now, file.then)
         except (OSError, ConfigError) as error:
@@ -326,6 +327,7 @@ def _take_back(done: Sequence[FileWrite], folders: Sequence[Path]) -> None:
     for file in done:
         try:
             if read(file.path) != file.then:
+                # Told below, like any other reason for which the file cannot be put back.
                 raise OSError(errno.EBUSY, "Somebody else wrote it meanwhile")
             _put(file.path, file.then, file.now)
         except OSError as error:

@@ -103,6 +103,7 @@ def _resolved(node: Node, chain: tuple[Path, ...], problems: list[Problem]) -> N
             problems.append(Problem.at(name, INCLUDE, message, "the rest counts without it"))
             continue
         included = _merged(included, content) if included else content
+    # Members beside the include cannot be added to what is no object.
     if included is None or (members and not isinstance(included.value, dict)):
         return rest
     return _merged(included, rest) if members else included
@@ -258,6 +259,7 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
     value = _substituted(key, node, environment)
     match key.kind:
         case "knob":
+            # Its error shows the value, of an object or a list only what it is.
             return check(BY_KEY[key.path], _excerpt(node) if isinstance(value, dict | list) else value)
         case "any":
             return node.plain()
@@ -278,6 +280,7 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
         case "size":
             fitting = _number(key, value)
             expected = "a number of bytes or a size such as 2mb"
+        # The last branch has the kinds of _PLAIN.
         case "choice":
             fitting = value if value in key.choices else None
             expected = f"one of {', '.join(key.choices)}"

@@ -165,6 +165,7 @@ def leftovers() -> Iterator[str]:
 def own_folder() -> Iterator[Path]:
     """Yield a new folder for a demo, which is removed at the end; that of a killed one is left to the system."""
     folder = Path(tempfile.mkdtemp(prefix=SAMPLE))
+    # For an end of the process that does not come back to this frame.
     atexit.register(_remove, folder)
     try:
         yield folder

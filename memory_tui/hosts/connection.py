@@ -300,7 +300,9 @@ def _tree(path: Path, text: str) -> Node:
 
 
 def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
-    """Return `text` with a member or an item, and the change with what was there before; None where it has it already.
+    """Return `text` with a member or an item, and the change with what was there before.
+
+    The second value is None where the file has the member or the item already.
 
     Raises ConfigError where something else than an object or a list is in the way.
     """
@@ -387,8 +389,9 @@ def _value(path: Path, text: str, keys: Sequence[str]) -> object:
 
 
 def _with_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
-    """Return `text` with a table at its end, behind a blank line, and the change as it was made; None where it is
-    there already.
+    """Return `text` with a table at its end, behind a blank line, and the change.
+
+    The second value is None where the file has the table already. Raises ConfigError where it can take no such table.
     """
     if _value(path, text, change.keys) == change.value:
         return text, None

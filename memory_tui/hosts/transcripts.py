@@ -150,6 +150,7 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
         for session_id, key, line in events:
             by_session.setdefault((session_id, key), []).append(line)
         for (session_id, key), lines in by_session.items():
+            # The age of a database says nothing about its lines.
             yield _session("openclaw", key or session_id, database.parent.parent.name, lines, birth=0.0)
 
 
@@ -302,6 +303,7 @@ class _Reader:
         self.said(record, at)
         content, details = message.get("content"), message.get("details")
         if message.get("role") == "toolResult":
+            # A tool that OpenClaw wrapped, as in `call`, has its answer within the details of the wrapper.
             wrapped = _record(details).get("result")
             if message.get("toolName") == "tool_call" and isinstance(wrapped, dict):
                 content, details = wrapped.get("content"), wrapped.get("details")

@@ -101,6 +101,7 @@ def options_of(words: Sequence[str]) -> Options:
         name = word.replace("-", "_")
         if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (sign or rest):
             pairs.append((name, value if sign else rest.pop(0)))
+    # A profile is a knob with an option of its own.
     knobs = [f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")]
     changes = tuple((key, value) for key, _, value in (knob.partition("=") for knob in knobs))
     # In the order of _SEVERAL.

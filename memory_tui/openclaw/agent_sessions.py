@@ -257,6 +257,7 @@ def _unpacked(*values: object) -> bytes | None:
         line: bytes = reader.decompress(compressed, max_length=_LONGEST_RECORD + 1)
     except zstd.ZstdError:
         return None
+    # Not at its end, the record is longer than what was asked for, or was cut off.
     return line if len(line) <= _LONGEST_RECORD and reader.eof else None
 
 

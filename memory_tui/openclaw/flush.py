@@ -162,6 +162,7 @@ def near(config: Config) -> tuple[Nearness, ...]:
     sessions: list[Nearness] = []
 
     def add(session_id: str, key: str, path: Path, modified: float, session: Session) -> None:
+        """Add the decision about a session, whose transcript at `path` was `modified` then (epoch seconds)."""
         decision = decide(rules, session, window, writable=writable(config, key))
         sessions.append(Nearness(session_id, path, modified, decision, session.flushed_at))
 
@@ -183,10 +184,10 @@ def near(config: Config) -> tuple[Nearness, ...]:
 
 
 def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
-    """Return what the host keeps of a session, with `newer` in the database of 2026.9.
+    """Return what the host keeps of a session in its `entry`; `newer` tells that this is of the database of 2026.9.
 
-    That has the flush as a record, and counts tokens only where their count is marked; before, they count unless marked
-    as stale. Without an entry nothing is known.
+    The count of tokens is fresh there only where it is marked as fresh; in older files it is, unless it is marked as
+    stale. Of an empty entry nothing is known.
     """
     flushed_at = entry.get("memoryFlushAt")
     flushed_in = entry.get("memoryFlushCompactionCount")

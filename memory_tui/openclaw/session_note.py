@@ -264,6 +264,7 @@ def _continued(before: list[str], now: list[str]) -> str:
     # The most lines that end the note and begin what is said now: the conversation goes on behind them.
     sizes = range(min(len(before), len(now)), 0, -1)
     common = next((size for size in sizes if before[-size:] == now[:size]), 0)
+    # Nothing is new: what is said now stands within the note.
     if not common and "\n".join(now) in "\n".join(before):
         return "\n".join(before)
     return "\n".join([*before, *now[common:]])

@@ -164,8 +164,8 @@ class Trust:
         ledger = self.ledger()
         files: tuple[FileTrust, ...] = ()
         if not ledger.problem and not ledger.absent:
-            more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
-            listed = {path for path in (*paths, *more) if covered(path)}
+            others = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
+            listed = {path for path in (*paths, *others) if covered(path)}
             files = tuple(self._of_disk(ledger, path) for path in sorted(listed))
         name = "" if ledger.absent else ledger.database
         return TrustReport(name, ledger.problem, ledger.next_step, ledger.remarks, files=files)
@@ -217,7 +217,10 @@ class Trust:
     # --- what an edit does -----------------------------------------------------------------------------------------
 
     def effects(self, files: Iterable[Written]) -> tuple[str, ...]:
-        """Say what writing `files` does to their trust, which some of those lose that the ledger covers."""
+        """Return sentences for what writing `files` does to the trust of those that the ledger covers.
+
+        Empty where none of them has any trust to lose.
+        """
         notes = [(path, before, after) for path, before, after in files if covered(path)]
         ledger = self.ledger() if notes else None
         if ledger is None or ledger.absent:

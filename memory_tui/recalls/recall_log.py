@@ -195,7 +195,10 @@ class RecallEntry(msgspec.Struct, frozen=True):
 
     @property
     def best(self) -> str:
-        """Return the highest score that was delivered; empty without a hit, and where it would deny the level."""
+        """Return the highest score that was delivered, in words.
+
+        Empty without a hit, and at a level that doubts the answer, which a high score would seem to deny.
+        """
         if not self.hits or self.reply not in ("found", IN_PART, "no level"):
             return ""
         return f"best score {max(hit.score for hit in self.hits):.2f}"
@@ -231,7 +234,10 @@ class Log(msgspec.Struct, frozen=True):
 
     @property
     def since(self) -> float:
-        """Return from when on it tells which notes nobody needs (epoch seconds); 0 while it has too few recalls."""
+        """Return the time of the first recall, in epoch seconds, once the log tells which notes nobody needs; else 0.
+
+        It does not while it has too few recalls, or recalls of too few days.
+        """
         if len(self.entries) < _FEWEST:
             return 0.0
         first, last = self.entries[0].at, self.entries[-1].at
@@ -291,7 +297,7 @@ def read(path: Path) -> Log:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int, _size: int) -> Log:
-    """Return what a log holds; time and size are there so that one that has changed is read again."""
+    """Return what a log holds; time and size are but keys of the cache, by which a file that changed is read again."""
     entries, unread = [], 0
     for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
         try:

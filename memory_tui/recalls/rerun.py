@@ -111,12 +111,13 @@ def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:
 
 
 def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
-    """Return the hits of then and now, with their place and score in either; None where a hit was not."""
+    """Return the hits of then and now, with their place and score in either; both are None where it was no hit."""
     new = {_key(hit.chunk): (place, hit.score) for place, hit in enumerate(now.recalled, 1)}
     lines = {_key(hit.chunk): (hit.chunk.start_line, hit.last_line) for hit in now.recalled}
     old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
     of_qmd = entry.backend == "qmd"
     for place, hit in enumerate(entry.hits, 1):
+        # `ranked` counts the hits within the limit: a place behind that is none of a recalled hit.
         was_beyond_limit = not of_qmd and 0 < entry.ranked < hit.rank
         # Of several passages of one chunk the first is that of its hit.
         if _key(hit) not in old and not was_beyond_limit:
