@@ -65,11 +65,12 @@ class Option(NamedTuple):
 
 
 def _option(line: str) -> Option:
-    """Read a line of the table, which `_TABLE` describes."""
+    """Return the option or argument that a line of the table describes: names, value, then two spaces and its help."""
     spec, help_text = re.split("  +", line.strip(), maxsplit=1)
     words = spec.split()
     # The spellings of an option; an argument has only its name.
     names = [word for word in words if word.startswith("-")] or words[:1]
+    # The value may end in its default, as in N@20.
     value, has_default, default = "".join(words[len(names) :]).partition("@")
     keywords: dict[str, Any] = {"help": help_text}
     if names[0].startswith("-") and not value:
@@ -83,6 +84,7 @@ def _option(line: str) -> Option:
     if optional := re.fullmatch(r"\[(.*)\](?:=(.*))?", value):
         value = optional[1]
         keywords |= {"nargs": "?", "const": optional[2] or ""}
+    # An option with such a value may be given several times.
     if value.endswith("..."):
         value = value.removesuffix("...")
         keywords |= {"action": "append", "default": []}

@@ -202,7 +202,10 @@ def planned(args: argparse.Namespace) -> plans.Plan:
 
 
 def _with_vault(args: argparse.Namespace, plan: plans.Plan, note_count: int) -> plans.Plan:
-    """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed; return the plan then."""
+    """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed.
+
+    Returns the plan by the answer, which is kept; without a terminal to ask on the `plan` stays as it is.
+    """
     fact = f"{plan.roots.workspace} has no MEMORY.md and no memory/, but {plural(note_count, 'note')}"
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         say(f"{fact}, and none is indexed. memory-tui index --whole yes indexes them.")

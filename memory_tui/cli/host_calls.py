@@ -55,6 +55,7 @@ def _opening(chosen: plan.Plan, args: argparse.Namespace, private: bool) -> tupl
     """Return the notes that a session starts with, as far as the host reads them."""
 
     def read(path: str) -> str | None:
+        """Return the text of a note; None where it is not there or cannot be read."""
         try:
             return document(chosen.roots, path).text
         except (PathRefused, Unreadable):

@@ -64,6 +64,7 @@ class Environment(Discreet, frozen=True, dict=True):
         def replace(match: re.Match[str]) -> str:
             escape, name = match.groups()
             if escape:
+                # `$${NAME}` is the text `${NAME}`.
                 return f"${{{name}}}"
             if (variable := self.lookup(name)) is None:
                 missing.append(name)

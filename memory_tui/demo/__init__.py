@@ -131,6 +131,7 @@ def named(template: str, today: dt.date) -> str:
 def _write(target: Path, template: str, text: str, today: dt.date) -> None:
     """Write the note that is made of a `template` and its `text`, with the time of its last edit. Raises OSError."""
     day, note = _day_of(template, today), target / named(template, today)
+    # An undated note was edited on the last day that it speaks of.
     edited = day or today - dt.timedelta(days=_youngest_mention(text))
     durable.make_folder(note.parent, 0o777)
     durable.create_file(note, _fill(text, day or today).encode("utf-8"), None)

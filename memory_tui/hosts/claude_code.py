@@ -298,8 +298,9 @@ def fact_of(text: str) -> ClaudeFact | None:
 
 
 def folders(roots: Roots) -> dict[str, str]:
-    """Return the folders of `roots` that Claude Code keeps its memory in, by what the stored paths of their notes begin
-    with: "folder/", or "" for the workspace itself.
+    """Return the folders of `roots` that Claude Code keeps its memory in, by the prefix of their stored paths.
+
+    The stored paths of the notes in a folder begin with that prefix: "folder/", or "" for the workspace itself.
     """
     project_memory = os.path.realpath(auto_memory(roots.workspace))
     folders = {}

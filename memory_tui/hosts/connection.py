@@ -269,6 +269,7 @@ def reverted(edit: FileEdit, now: bytes | None) -> bytes | None:
     if now is None:
         return None
     text = _text(edit.path, now)
+    # The last change first, which is the one that was made to the text as it is now.
     for change in reversed(edit.changes):
         take_out = _without_table if change.kind == "table" else _without
         text = take_out(edit.path, text, change)

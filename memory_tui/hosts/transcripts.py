@@ -327,12 +327,14 @@ class _Reader:
         elif record.get("type") == "event_msg" and kind == "item_completed":
             self._completed(payload, at)
         elif kind in ("function_call", "custom_tool_call"):
+            # A custom tool gets a text, any other one its arguments as JSON.
             args = agent_sessions.record_of(str(payload.get("arguments"))) or {"input": payload.get("input")}
             self.call(payload.get("call_id"), payload.get("name"), args, at)
         elif kind.endswith("_output"):
             # A patch, and the answer of a server, have an "item_completed" beside this line, which tells more.
             call = self._calls.get(str(payload.get("call_id")))
             if call is not None and call.name == "exec_command":
+                # What has an output was run, with whatever exit code.
                 self.answer(call.id, at, True, str(payload.get("output")), None)
         else:
             self.said(record, at)

@@ -209,6 +209,7 @@ def _ranked_answer(trace: Trace, passages: Sequence[Excerpt], provider: str, rul
         reply["fallback"] = fallback
     if trace.level is not None and trace.recalled:
         level = {"level": trace.level.level, "held": trace.level.signals.share}
+        # So many hits were kept back, which the agent gets if it asks for the nearest.
         nearest = {} if passages else {"nearest": len(trace.recalled)}
         reply["answerLevel"] = {**level, "sentence": one_line(trace.level.sentence), **nearest}
     if trace.empty is not None:
@@ -312,6 +313,7 @@ def _add_lost_roots(answer: dict[str, Any], roots: Iterable[RootState]) -> None:
     for root in roots:
         detail = one_line(root.detail)
         answer.setdefault("roots", []).append({"path": one_line(root.path), "state": root.state, "detail": detail})
+        # One that is only not watched any more is read all the same.
         if not root.readable:
             answer["stale"] = True
             answer["warning"] = f"{detail} Hits from there are what the index keeps of it."

@@ -64,6 +64,7 @@ def read_line(line: bytes) -> Request | None:
         raise Refusal(INVALID_REQUEST, "Invalid request: a batch. Send one message a line.")
     if not isinstance(value, dict):
         raise Refusal(INVALID_REQUEST, _NO_MESSAGE)
+    # Half of a character can only come from an escape: the bytes of the line were decoded to whole ones.
     if "\\u" in text and "params" in value:
         value["params"] = _well_formed(value["params"])
     return _request(value)
