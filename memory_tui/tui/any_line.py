@@ -42,24 +42,25 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
 
     The index says in which notes to look for whole words; where it cannot tell, every note is read.
     """
-    every = engine.search.on_snapshot(lambda store: frozenset(note.shown for note in store.indexed().values()))
+    indexed = engine.search.on_snapshot(lambda store: frozenset(note.shown for note in store.indexed().values()))
     if re.fullmatch(r"\S+:\d+", typed.strip()):
         # A name without its folders is enough where one note alone has it.
         name, _, number = typed.strip().rpartition(":")
-        named_so = [path for path in every if f"/{path}".endswith(f"/{name}")]
-        # Where there is no such line it is words that look like a place.
+        named_so = [path for path in indexed if f"/{path}".endswith(f"/{name}")]
+        # Where there is no such line, `typed` is searched for as words below.
         with suppress(MemoryTuiError):
             with engine.search.reader() as store:
                 path, line = named(engine.plan.roots, store, f"{named_so[0] if len(named_so) == 1 else name}:{number}")
             return [Place(path, line or 1, engine.notes.read(path).text.split("\n")[(line or 1) - 1])]
     words = re.findall(r"\w+", typed.casefold())
-    # The last word may be only begun.
+    # The index knows whole words alone, and the last one may be only begun. None: it cannot tell.
     holding = [engine.search.holding([word]) for word in words[:-1]]
     places: list[Place] = []
-    for path in sorted(every.intersection(*(notes for notes in holding if notes is not None))) if words else ():
+    for path in sorted(indexed.intersection(*(notes for notes in holding if notes is not None))) if words else ():
         # A note may be gone since it was indexed, which the status says.
         with suppress(MemoryTuiError):
             lines = enumerate(engine.notes.read(path).text.split("\n"), 1)
+            # A word of the note's name need not stand in the line, too.
             inside = [word for word in words if word not in path.casefold()]
             matching = ((n, line) for n, line in lines if all(word in line.casefold() for word in inside))
             places += [Place(path, number, line) for number, line in matching if line.strip()]
@@ -103,9 +104,9 @@ class AnyLine(Dialog[Place]):
         self.places, rows = places, self.query_one("#lines", Rows)
         width = max(20, rows.scrollable_content_region.width)
         options = []
-        for at, place in enumerate(self.places):
+        for number, place in enumerate(self.places):
             name = f" {safe(place.path.removeprefix('memory/'))}:{place.line}  "
-            options.append(Option(fit(Content.assemble((name, MUTED), one_line(place.words)), width), id=str(at)))
+            options.append(Option(fit(Content.assemble((name, MUTED), one_line(place.words)), width), id=str(number)))
         rows.refill(options or [Option(Content(" No indexed line holds all these words."), disabled=True)])
 
     def action_lines(self) -> None:
@@ -115,7 +116,7 @@ class AnyLine(Dialog[Place]):
 
     @on(Input.Submitted)
     async def submit(self, event: Input.Submitted) -> None:
-        """Take the first line, of what stands in the box by now."""
+        """Answer with the first line for what stands in the box; the list may still be that of fewer letters."""
         if places := await asyncio.to_thread(self.view.attempt, lambda _: lines_holding(self.engine, event.value)):
             self.dismiss(places[0])
 

@@ -141,12 +141,13 @@ class MemoryApp(App[int]):
         engine.start()
 
     async def opened(self, engine: Engine) -> None:
-        """Give the engine to the views; those of another engine begin anew."""
+        """Give the engine to the views; where it replaces another one, the views are made anew."""
         session = self.session
         is_reopened = session.engine is not None
         session.engine = engine
         if is_reopened:
             name = self.view.NAME
+            # The views go; each keeps what was typed in it, and says so.
             for text in filter(None, [view.leaving() for view in self.query(View)]):
                 self.say(text)
             session.status = None
@@ -206,6 +207,7 @@ class MemoryApp(App[int]):
         except MemoryTuiError as error:
             # What is wrong with it is said when it is taken up.
             self.configured = error.message
+        # Nothing is said again, nor of a configuration that is back to what is in force.
         if self.configured not in (before, engine.plan):
             words = "The configuration changed on disk. : “Read the configuration again” puts it in force."
             # Status goes on saying it when the toast is gone.
@@ -216,9 +218,9 @@ class MemoryApp(App[int]):
         self.notify(one_line(text), severity="warning", markup=False, timeout=12)
 
     def on_notify(self, event: Notify) -> None:
-        """Say nothing again while it stands, as a key that is held down would."""
+        """Drop a toast whose words still stand on the screen, as a key that is held down sends."""
         new, last = event.notification, self.last_notice
-        # Textual keeps a line for each that went.
+        # Textual keeps an empty line for each toast that went; a holder not mounted yet is still to be filled.
         for holder in self.query("ToastHolder:empty"):
             holder.display = not holder.is_mounted
         if last is not None and last.message == new.message and not last.has_expired:
@@ -230,7 +232,7 @@ class MemoryApp(App[int]):
     def read_facts(self) -> None:
         """Read status and files on a worker thread."""
         engine, worker = self.session.engine, get_current_worker()
-        # What happens from now on may be missed, and has it read once more.
+        # Before the reading: it may miss an event that comes from now on, which has to set off another one.
         self.will_read_facts = False
         if engine is None:
             return
@@ -240,7 +242,7 @@ class MemoryApp(App[int]):
             if not worker.is_cancelled:
                 self.call_later(self.show_facts, status, files)
         except MemoryTuiError as error:
-            # A rebuild under the screen: the last state stays, and the next event asks again.
+            # A rebuild under the screen: the last state stays, and this event has it read again.
             self.call_later(self.happened, events.IndexChanged(0.0))
             self.notify(one_line(error.message), severity="warning", markup=False)
 
@@ -249,11 +251,12 @@ class MemoryApp(App[int]):
         is_first = self.session.status is None
         self.session.status, self.session.files = status, files
         self.first_line.show_lamp(self.session, self.size.width)
-        # The end takes away what a view consists of before the view.
+        # While the app ends, the widgets of a view are gone before the view.
         for view in self.query(View) if self.is_running else ():
             view.state_changed()
         if is_first and not gc.isenabled():
-            # Off since `run`: a full collection walks every widget: 30 % of a list step.
+            # Off since `run`. What there is by now lives as long as the app: frozen, no collection walks it again,
+            # which would be 30 % of a list step.
             gc.collect()
             gc.freeze()
             gc.enable()
@@ -351,9 +354,10 @@ class MemoryApp(App[int]):
     # --- keys ------------------------------------------------------------------------------------------------------
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Do what a key means before the next one is looked at; letters go to a box of text in their order.
+        """Do what a key means before the next one is looked at, and return whether it meant something here.
 
-        Textual lets it travel up from the focus to this queue, in which what was typed ahead comes first.
+        Textual looks twice: with `priority` before the focus gets the key, then without, when it has travelled up from
+        the focus into the queue of the app, behind what was typed ahead. So all is done at the first look.
         """
         # A sentence about the key before stands over what this one is about.
         if priority and self.last_notice is not None and self.last_notice.severity == "information":
@@ -364,8 +368,8 @@ class MemoryApp(App[int]):
         focus = self.focused
         if not priority:
             return False
+        # What takes a letter is a box of text. Of its keys only its own are done here; the others it may take itself.
         if focus is not None and focus.check_consume_key("a", "a"):
-            # Of a box of text only its own keys: it may take others before those around it.
             if key not in focus._bindings.key_to_bindings or focus.check_consume_key(key, key_to_character(key)):
                 return False
             await self.wait_for(focus)
@@ -437,6 +441,7 @@ class MemoryApp(App[int]):
             await self.open_view(command.view)
         name = command.action.partition("(")[0].removeprefix("app.")
         nodes = (self.focused or self.view).ancestors_with_self
+        # Innermost first.
         able = [node for node in nodes if hasattr(node, f"action_{name}")]
         await self.run_action(command.action, able[0] if able else self)
 
@@ -455,7 +460,7 @@ class MemoryApp(App[int]):
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.query(View)]))
-        # Now, not when the screen is gone: they take the time of the screen's own thread, and the process ends soon.
+        # Workers end now, not when the screen is gone: they take time from the screen's thread, which has to end.
         self.workers.cancel_all()
         if self.session.engine is not None:
             self.session.engine.index.stop()

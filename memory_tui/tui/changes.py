@@ -23,7 +23,7 @@ from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference, ordered
 from memory_tui.tui.reader import Reader, shown_line
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.view import View, answered
+from memory_tui.tui.view import View, if_answered
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -54,6 +54,7 @@ Then: TypeAlias = "Callable[[AppliedChange], object]"
 
 async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
     """Do `work`, which ends with a dialog on the screen; keys typed meanwhile wait, and go into the dialog."""
+    # Shielded, because the work goes on when the keys have waited long enough.
     await in_time(asyncio.shield(view.run_worker(work, group="plan", exclusive=True).wait()))
 
 
@@ -84,19 +85,25 @@ class ShownPart(ShownLines, frozen=True):
     top: int = 1
 
     def now_at(self, first: int, last: int, note: Lines) -> tuple[int, int] | None:
-        """Return the numbers as they are; None where one of the lines is another one now."""
+        """Return `first` and `last` where these lines of `note` still read as they did on the screen; else None."""
         seen, now = self.lines[first - self.top : last + 1 - self.top], note.texts()[first - 1 : last]
-        # A passage may be a piece of a long line.
+        # What is on the screen is the safe form of a line, or, of a long one, a passage that is a piece of it.
         now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in now]
-        same = [a == b or (len(b) > _LONG and a in b) for a, b in zip(seen, now, strict=False)]
+        same = [old == new or (len(new) > _LONG and old in new) for old, new in zip(seen, now, strict=False)]
+        # Fewer pairs than lines: the passage or the note ends before `last`.
         return (first, last) if all(same) and len(same) == last + 1 - first else None
 
 
 def spots_of(reader: Reader) -> Spots:
-    """Return what finds the chosen lines, else the item under the cursor; of a whole note where they stand by then."""
+    """Return what finds the marked or selected lines when it is called, else the item under the cursor.
+
+    Lines of a whole note are found where they stand by then; those of a passage only where they stood.
+    """
     path, seen = reader.page.path, ShownLines(reader.seen, shown_line)
+    # Only a passage of the search view has a line that decided.
     if reader.decided:
         seen = ShownPart(reader.seen, shown_line, reader.top)
+    # Without an end the whole item at this line is meant.
     lines: Sequence[tuple[int, int | None]] = [(reader.line, None)]
     if reader.marked or not reader.selection.is_empty:
         lines = reader.chosen
@@ -112,7 +119,7 @@ async def overtake(view: View, reader: Reader, then: Then | None = None) -> None
 
     if is_writable(view):
         line = Line("What holds now?", "The older line stays, marked as superseded.")
-        await view.app.push_screen(line, answered(supersede))
+        await view.app.push_screen(line, if_answered(supersede))
 
 
 async def promote(view: View, reader: Reader, then: Then) -> None:
@@ -127,6 +134,7 @@ async def promote(view: View, reader: Reader, then: Then) -> None:
 
 
 async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
+    """Ask below which heading a fact goes, and whether it is copied or moved; several facts are copied unasked."""
     reply = await asyncio.to_thread(view.attempt, lambda engine: _sections(engine, spots))
     if reply is None:
         return
@@ -163,6 +171,7 @@ def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:
     """Return the facts that are meant and the headings they could go below, the best first. Raises EditRefused."""
     curator = engine.notes.curator
     facts = spots(curator)
+    # Called for its error alone: lines without text cannot be promoted, which is said before a heading is asked for.
     for fact in facts:
         fact.facts()
     from memory_tui.hosts import codex
@@ -172,6 +181,8 @@ def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:
 
 
 async def _ask_target(view: View, path: str, spots: Spots, then: Then) -> None:
+    """Ask to which other note the lines of `path` are moved, and propose that; daily logs are no target."""
+
     async def move(target: str | None) -> None:
         if target:
             await propose(view, lambda curator: curator.plan.demote(_run(spots(curator)), target), then=then)
@@ -188,12 +199,14 @@ async def _ask_target(view: View, path: str, spots: Spots, then: Then) -> None:
 
 
 def _run(spots: Sequence[Spot]) -> Spot:
+    """Return the only one of `spots`. Raises EditRefused for several, because a move takes lines in a row."""
     if len(spots) > 1:
         raise EditRefused("The marked lines do not stand together.", "Move one run of lines after the other.")
     return spots[0]
 
 
 async def _proposed(view: View, plan: Plan, then: Then | None) -> None:
+    """Work out the change on a worker thread, then ask about it; a refusal was said by `attempt`."""
     change = await asyncio.to_thread(view.attempt, lambda engine: plan(engine.notes.curator))
     if change is not None:
         await ask(view, change, lambda curator: curator.apply(change), then)
@@ -203,13 +216,13 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
     """Show `change`, and do `deed` where that is agreed to."""
     text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
     question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
-    await view.app.push_screen(question, answered(lambda _: make(view, deed, then)))
+    await view.app.push_screen(question, if_answered(lambda _: make(view, deed, then)))
 
 
 def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], object] = lambda: None) -> None:
     """Change notes on a worker thread, and say what was done; `then` gets the change that was made.
 
-    `same` is called where the notes have the change already.
+    `same` is called where there is nothing to change, because the notes have it already.
     """
 
     def work() -> None:
@@ -239,6 +252,7 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     if entry.undoes:
         words = f"You took back “{one_line(done.change.title.removeprefix('Undo: '))}”.{others}"
     view.notify(words, markup=False)
+    # Its own view shows a change by `then`; one that is taken back may be of any view.
     for listener in view.screen.query(View):
         if listener is not view or entry.undoes:
             listener.notes_changed()
@@ -279,6 +293,7 @@ async def take_back(
 
 
 async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, then: Then | None) -> None:
+    """Take back this screen's last change at once, unless it has a warning; show any other step first."""
     planned = await asyncio.to_thread(view.attempt, lambda engine: _next_step(engine, kind, number))
     if planned is None:
         return
@@ -297,6 +312,10 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
 
 
 def _next_step(engine: Engine, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
+    """Return the entry `number` of those that can be taken back or made again, else the last, and what that changes.
+
+    Raises EditRefused where there is none.
+    """
     curator = engine.notes.curator
     entry = next((entry for entry in curator.stack(kind) if number in (None, entry.id)), None)
     if entry is None:
@@ -308,16 +327,17 @@ def _next_step(engine: Engine, kind: str, number: int | None) -> tuple[JournalEn
 
 Side = Literal["mine", "theirs", "both"]
 _NEXT: dict[Side, Side] = {"mine": "theirs", "theirs": "both", "both": "mine"}
+"""The side that enter takes after each; its keys are the sides as they are listed."""
 
 
 async def _show_conflict(view: View, conflict: Conflict, then: Then | None, same: Callable[[], object]) -> None:
-    def answered(data: bytes | None) -> None:
+    def resolve(data: bytes | None) -> None:
         if data is None:
             view.notify(f"Nothing was written. {one_line(conflict.next_step)}", markup=False, timeout=12)
         else:
             make(view, lambda curator: curator.resolve(conflict, data), then, same)
 
-    await view.app.push_screen(Resolve(conflict.view), answered)
+    await view.app.push_screen(Resolve(conflict.view), resolve)
 
 
 class Resolve(Dialog[bytes]):
@@ -362,6 +382,7 @@ def conflict_rows(hunks: Sequence[Hunk], sides: Sequence[Side]) -> Iterator[Opti
             ("theirs", hunk.other, "$warning"),
         ]
         for name, lines, style in texts:
+            # What was there before is never struck, and with "both" neither is a side.
             lost = " strike" if name not in (side, "before") and side != "both" else ""
             for line in lines or (b"(nothing)",):
                 text = safe(line.decode("utf-8", "replace").rstrip("\r\n"))
@@ -371,14 +392,15 @@ def conflict_rows(hunks: Sequence[Hunk], sides: Sequence[Side]) -> Iterator[Opti
 
 def resolved(hunks: Sequence[Hunk], sides: Sequence[Side]) -> bytes:
     """Return the note with `sides` for its conflicts, in order; elsewhere both changes stay."""
-    left = iter(sides)
+    next_sides = iter(sides)
     lines: list[bytes] = []
     for hunk in hunks:
-        side = next(left) if hunk.side == "conflict" else None
+        side = next(next_sides) if hunk.side == "conflict" else None
         if side is None:
             lines += hunk.lines
         elif side == "both":
             other = list(hunk.other)
+            # At the end of a note the last line may lack its end, and would run into the next one.
             if other and hunk.mine and not other[-1].endswith(b"\n"):
                 other[-1] += b"\n"
             lines += [*other, *hunk.mine]

@@ -55,15 +55,16 @@ class Pair:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Return the better of both places among what is sent, to sort by, then that on the left."""
+        """Return what to sort by: the better place that is sent, then that on the left; 1000 is behind every place."""
         sent = [row.place for row in (self.left, self.right) if row is not None and row.sent]
         return min(sent, default=1000), self.left.place if self.left else 1000
 
 
 def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_force: Settings) -> list[Side]:
-    """Return what can be compared with the ranking in force: how the app was opened where that is another, profiles.
+    """Return what the ranking in force can be compared with: the one that the app was opened with, then the profiles.
 
-    `other` has what indexes that are cut by other rules know, by those rules.
+    A profile that ranks like one before it is left out; those that need another index come last. `other` holds the
+    evidence of such indexes by the rules that cut them; a side whose index was not asked has None.
     """
     listed = [in_force]
     opened = engine.plan.settings
@@ -73,6 +74,7 @@ def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_for
         here.append(Side("as opened", opened, evidence))
     for name, profile in PROFILES.items():
         settings = engine.plan.with_profile(name)
+        # Evidence that tells no rules fits those of any profile.
         if not can_rank(evidence, name) or evidence.chunking not in ("", profile.chunking):
             elsewhere.append(Side(profile.title, settings, other.get(profile.chunking)))
         elif not any(same(settings, other_settings) for other_settings in listed):
@@ -86,7 +88,7 @@ def places(row: Row) -> tuple[ChunkRef, ...]:
 
 
 def shared_lines(row: Row, other: Row) -> int:
-    """Return how many lines two passages have in common, at most in one place."""
+    """Return how many lines two passages share in the place where they share most; 0 or less where they share none."""
     both = ((left, right) for left in places(row) for right in places(other) if left.path == right.path)
     shared = (min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both)
     return max(shared, default=0)
@@ -101,6 +103,7 @@ def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
         def is_of_same_note(other: Row) -> bool:
             return other.hit.chunk.path == row.hit.chunk.path
 
+        # One that is sent comes before one that shares more lines.
         def likeness(other: Row) -> tuple[bool, int, bool]:
             return other.sent, shared_lines(row, other), is_of_same_note(other)
 
@@ -111,6 +114,7 @@ def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
         return max((other for other in others if shared_lines(row, other) > 0), key=likeness, default=None)
 
     result = [Pair(row, twin(row, right)) for row in left if row.sent]
+    # By identity: equal rows are still two passages.
     paired = {id(pair.right) for pair in result}
     result += [Pair(twin(row, left), row) for row in right if row.sent and id(row) not in paired]
     return sorted(result, key=lambda pair: pair.order)
@@ -121,6 +125,7 @@ def drawn(pair: Pair, width: int) -> Content:
     row = pair.row
     if row is None:
         return Content("")
+    # 0 on a side that does not send it.
     left_place, right_place = (side.place if side is not None and side.sent else 0 for side in (pair.left, pair.right))
     left_style, right_style, title_style = "", "", ""
     if bool(left_place) != bool(right_place):
@@ -138,9 +143,11 @@ def drawn(pair: Pair, width: int) -> Content:
 
 
 def _cell(row: Row | None, name: str, style: str) -> Content:
+    """Return what side `name`, A or B, makes of a passage: its place, score and bar, or why it is not sent."""
     if row is None:
         return Content.assemble(f"{name}   ", ("not found among the nearest", style))
     if not row.sent:
+        # Only the verdicts of a score that is too low have a floor.
         floor = getattr(row.hit.verdict, "floor", None)
         score = figure(row.hit.score) if floor is None else under(row.hit.score, floor)
         return Content.assemble(f"{name}  – ", (score, style), f"  {short_reason(row)}")
@@ -149,7 +156,10 @@ def _cell(row: Row | None, name: str, style: str) -> Content:
 
 
 def in_both(every: list[Pair]) -> tuple[int, int]:
-    """Count the passages of each side that the other side sends too; one may cover two of another cut."""
+    """Return how many passages of the left side, then of the right, the other side sends too.
+
+    The counts differ where one passage covers two of an index that is cut otherwise.
+    """
     both = [pair for pair in every if pair.left and pair.right and pair.left.sent and pair.right.sent]
     return len({id(pair.left) for pair in both}), len({id(pair.right) for pair in both})
 
@@ -220,7 +230,10 @@ class Compare(Dialog[None]):
 
     @work(thread=True, exclusive=True, group="compare")
     def compare(self, number: int, make: bool = False) -> None:
-        """Rank both sides; another index is asked where it is there, or is to be made."""
+        """Rank both sides and show them; `number` is that of the right side among the other rankings.
+
+        Where that needs another index, it is asked if it exists or with `make`; else only its name is shown.
+        """
         engine = self.view.session.engine
         if engine is None:
             return
@@ -240,9 +253,10 @@ class Compare(Dialog[None]):
         if right.evidence is not None:
             b = engine.search.rank(right.evidence, right.settings)
             traces = a, b
+            # With all misses: what one side sends may be the last miss of the other.
             listed = [rows(self.evidence, a, len(a.lost)), rows(right.evidence, b, len(b.lost))]
             aligned = pairs(*listed, same_index=self.evidence is right.evidence)
-        # What another ranking replaced may be done later than that one.
+        # A comparison that was replaced by the next one may end after it.
         if not get_current_worker().is_cancelled:
             self.call_later(self.show, left, right, traces, aligned)
 

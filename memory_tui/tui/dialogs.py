@@ -124,7 +124,7 @@ class Box(Input):
 
 
 class Line(Dialog[str]):
-    """Asks for a line of text; an empty one is none."""
+    """Asks for a line of text; an empty one answers None, as escape does."""
 
     FOCUS = "Input"
 
@@ -159,7 +159,7 @@ class Choice(Dialog[str]):
 
     def body(self) -> ComposeResult:
         """Return the list."""
-        # Their ids are words of notes, too, and may come twice, so a row is known by its place.
+        # The ids of `options` may come twice, which those of rows must not: a row is known by its place.
         yield Options(*(Option(Content.assemble(" ", text)) for _, text in self.options))
 
     @on(OptionList.OptionSelected)
@@ -188,6 +188,7 @@ class Calendar(Dialog[str]):
             # A square marks a day on which something was written.
             marks = [(" ■" if day in self.by_day else "  ", "$success") for day in days]
             cells = [Content.assemble(f"{day.day:>2}", mark) for day, mark in zip(days, marks, strict=True)]
+            # Labelled by its Sunday.
             grid.add_row(*cells, label=f"{days[6]:%b %Y}")
         yield grid
 

@@ -44,9 +44,10 @@ KEEP = 3.0
 
 
 class Opened(Struct, frozen=True):
-    """A note as the editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it.
+    """A note as the editor begins with it: `before` are its bytes, None for a new note, and `text` decodes them.
 
-    `beginning` is what is proposed for a note that is not there.
+    `typing` keeps what is typed; `left` is what was typed last time and not saved, None for nothing; `beginning` is
+    the text proposed for a new note.
     """
 
     before: bytes | None
@@ -80,8 +81,11 @@ class Editor(Screen[int]):
         self.shown = visible(opened.text)
         self.area = EditArea()
         self.turn = 0
+        """Counts what is kept and dropped, so that a worker that is late undoes nothing newer."""
         self.kept = 0.0
+        """When the typing was kept last, by the monotonic clock."""
         self.writing = False
+        """Whether saving began less than REST ago."""
         self.timer: Timer | None = None
 
     @staticmethod
@@ -93,8 +97,10 @@ class Editor(Screen[int]):
             raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "E opens it in your editor.")
         unsaved = next(iter(left(curator.journal, path)), None)
         typing = Typing(curator.journal, path, unsaved)
+        # Typing that the note has by now is not left any more.
         if unsaved is not None and unsaved.text == visible(editor_text(data, path)):
             unsaved = None
+        # What is left goes over the bytes it began with, so that what others wrote since is merged or shown.
         before = unsaved.before if unsaved is not None else data
         beginning = curator.plan.beginning(path) if before is None else ""
         return Opened(before, editor_text(before, path), typing, unsaved, beginning)
@@ -200,6 +206,7 @@ class Editor(Screen[int]):
         def write(curator: Curator) -> AppliedChange:
             return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
 
+        # The editor closes in the same way where the note has this text already.
         changes.make(self.view, write, self.saved, self.saved)
 
     def unlock(self) -> None:
@@ -210,6 +217,7 @@ class Editor(Screen[int]):
         """Forget the typing, which is in the note now, and leave."""
         self.turn += 1
         self.store(partial(self.opened.typing.drop, self.turn))
+        # With its text as the beginning nothing counts as unsaved, should the app end now.
         self.opened = Opened(None, "", self.opened.typing, None, self.area.text)
         self.dismiss(self.area.cursor_location[0] + 1)
 
@@ -219,14 +227,14 @@ class Editor(Screen[int]):
             self.dismiss(None)
             return
 
-        def answered(yes: bool | None) -> None:
+        def leave(yes: bool | None) -> None:
             if yes:
                 self.turn += 1
                 self.store(partial(self.opened.typing.drop, self.turn))
                 self.dismiss(None)
 
         words = Content(f"Your text is not in {self.path} yet. escape goes back to it, and ctrl+s there saves it.")
-        await self.app.push_screen(Confirm("Leave without saving?", words, "Throw it away"), answered)
+        await self.app.push_screen(Confirm("Leave without saving?", words, "Throw it away"), leave)
 
 
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:
@@ -258,18 +266,21 @@ def restored(text: str, typed: str) -> str:
     if old == seen:
         return typed
     lines: list[str] = []
-    at = 0
+    copied = 0
+    # Lines `first` to `last` of the note became `start` to `end` of what was typed; those between are the note's.
     for first, last, start, end in changed_spans(seen, new):
-        lines += old[at:first] + new[start:end]
-        at = last
-    return "\n".join(lines + old[at:])
+        lines += old[copied:first] + new[start:end]
+        copied = last
+    return "\n".join(lines + old[copied:])
 
 
 # --- the user's editor ----------------------------------------------------------------------------------------------
 
 _COLON = {"hx", "helix", "micro"}
+"""Editors that take PATH:LINE; those of the next set have to be told to wait, too."""
 _COLON_WAIT = {"zed", "zeditor", "subl", "sublime_text"}
 _GOTO = {"code", "code-insiders", "codium", "vscodium", "cursor"}
+"""VS Code and its kin."""
 _AT_ONCE = {"open", "xdg-open"}
 """These come back before anything is edited."""
 
@@ -298,11 +309,11 @@ def run_editor(words: Sequence[str]) -> str:
     except OSError as error:
         return f"The editor {words[0]} could not be started: {error.strerror or error}. Set $EDITOR."
     # ctrl+c is for the editor; set after its start, because it would inherit this.
-    was = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler_before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         status = process.wait()
     finally:
-        signal.signal(signal.SIGINT, was)
+        signal.signal(signal.SIGINT, handler_before)
     return f"The editor {words[0]} ended with status {status}." if status else ""
 
 
@@ -324,6 +335,8 @@ def edit_outside(view: View, path: str, line: int, then: Callable[[], object]) -
 
 
 def _keep_outside(view: View, begun: ExternalEdit, name: str, then: Callable[[], object]) -> None:
+    """Put what the editor `name` made of the note into the journal, and say so; for worker threads."""
+
     def finish(engine: Engine) -> None:
         change = engine.notes.curator.finish_external_edit(begun, name)
         if change is not None:

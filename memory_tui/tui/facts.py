@@ -25,9 +25,10 @@ _LABEL, _ROOMY = 11, 40
 
 
 class Fact(NamedTuple):
-    """A row: `key` is what it is about, if anything; `does` is what enter does there.
+    """A row: `key` is what it is about, as `note:PATH`, empty where enter does nothing; `does` says what it does.
 
-    `mark` colours its sign, `style` its words; it has at most `most` lines, 0 for any number.
+    `mark` is the colour of its sign, empty for no sign; `label` stands in a column before its words, whose colour is
+    `style`. It has at most `most` lines, 0 for any number.
     """
 
     words: str
@@ -63,7 +64,7 @@ def cut(lines: list[Content], most: int, width: int) -> list[Content]:
 
 
 def coloured(lines: Iterable[str]) -> Content:
-    """Return a unified difference in colours; + and - tell it without."""
+    """Return the lines of a unified difference in colours; their + and - say the same without any."""
     styles = {"+": GOOD, "-": BAD, "@": MUTED}
     rows = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines]
     return Content("\n").join(rows or [Content("The files say so already.")])
@@ -86,7 +87,7 @@ class Facts(Rows):
         return leads and super().check_action(action, parameters)
 
     def show(self, facts: Iterable[Fact]) -> None:
-        """Show `facts`, where they are others than before."""
+        """Show `facts`; those that are shown already are not drawn again."""
         rows = tuple(facts)
         if rows != self.facts:
             self.facts = rows
@@ -137,7 +138,7 @@ class Listing(Dialog[None]):
 
     @work(thread=True, exclusive=True, group="listing")
     def reload(self) -> None:
-        """Gather the rows, once more where that was done before; what was shown stays until then."""
+        """Gather the rows, for the first time or anew; what is shown stays until the first of them come."""
         worker = get_current_worker()
 
         def run(engine: Engine) -> bool:

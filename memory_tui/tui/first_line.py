@@ -36,7 +36,7 @@ class FirstLine(Horizontal):
 
     def show_lamp(self, session: Session, window_width: int) -> None:
         """Say who answers and how fresh the index is."""
-        # A window may get its size before this line, and may be told of an event after it.
+        # A resize may come before this line has its lamp, and an event when it is gone: then there is none to draw.
         for box in self.query("#lamp").results(Static):
             content = lamp(session, narrow=window_width < 100)
             # The names of the views take 62 cells.
@@ -75,6 +75,7 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
     is_answered, searched_by = answers(session.status)
     is_current, state = freshness(session.status)
     answer_light = ("● ", "$success") if is_answered else ("▲ ", "$warning")
+    # A narrow window has room for one of both: the index, unless all is well with it and who answers tells more.
     if narrow and is_current and not session.progress and not (is_answered and session.read_only):
         return Content.assemble(answer_light, searched_by)
     if session.progress:
@@ -83,7 +84,9 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
         state = "read-only"
     state = one_line(state)
     if narrow:
+        # `indexing 3 of 90` becomes `indexing 3`.
         state = state.partition(" of ")[0]
+    # Four cells are the light with its gap, and the gap between both.
     if narrow or len(searched_by) + len(state) > LAMP - 4:
         return Content.assemble(("● ", "$success") if is_current else ("▲ ", "$warning"), state)
     return Content.assemble(answer_light, searched_by, "  ", (state, "" if is_current else "$warning"))

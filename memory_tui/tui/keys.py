@@ -82,13 +82,19 @@ def bindings(*names: str) -> list[BindingType]:
 
 
 def named(words: str, *names: str, action: str = "") -> list[BindingType]:
-    """Return the same bindings under the words that fit where they are bound; without words the footer hides them."""
+    """Return `bindings(*names)` with `words` in the footer, which hides them where that is empty.
+
+    An `action` is called in the place of theirs.
+    """
     made = [each for each in bindings(*names) if isinstance(each, Binding)]
     return [replace(b, action=action or b.action, description=words or b.description, show=bool(words)) for b in made]
 
 
 def by_state(name: str, action: str, *words: str) -> list[BindingType]:
-    """Return a binding of a key for each of the `words`, of which `check_action` lets through those that hold."""
+    """Return a binding of the key `name` for each of the `words`, which is also the parameter of its `action`.
+
+    The widget's `check_action` lets through the word that holds at the moment, so that the footer shows it.
+    """
     return [each for word in words for each in named(word, name, action=f"{action}('{word}')")]
 
 
@@ -112,12 +118,13 @@ def read_keymap(path: Path) -> Mapping[str, str]:
             raise ConfigError(f"{path} names {id_}, which is no key of the app.", "memory-tui help keys lists the ids.")
         if not isinstance(keys, str) or not all(map(_exists, keys.split(","))):
             raise ConfigError(f"{path} puts {id_} on {keys}, which is no key.", 'Write it as "x", "ctrl+x" or "f2".')
+    # Two keys may share a name as they come, being bound in different places; one that a person chose may not.
     by_key: dict[str, str] = {}
     for key in TABLE:
         for name in chosen.get(key.id, key.keys).split(","):
-            other = by_key.setdefault(format_key(name.strip()), key.id)
-            if other != key.id and (key.id in chosen or other in chosen):
-                raise ConfigError(f"{path} puts both {other} and {key.id} on {name}.", "Give one of them another key.")
+            holder = by_key.setdefault(format_key(name.strip()), key.id)
+            if holder != key.id and (key.id in chosen or holder in chosen):
+                raise ConfigError(f"{path} puts both {holder} and {key.id} on {name}.", "Give one of them another key.")
     return chosen
 
 
@@ -127,6 +134,7 @@ _NAMED = {key.value for key in Keys}
 def _exists(name: str) -> bool:
     """Return whether `name` is a key of Textual's, alone or with ctrl, alt or shift."""
     *modifiers, last = name.strip().split("+")
+    # `format_key` turns the name of a character, as `right_square_bracket`, into it; other names stay long.
     known = len(last) == 1 or last in _NAMED or len(format_key(last)) == 1
     return known and {*modifiers} <= {"ctrl", "alt", "shift"}
 
@@ -139,7 +147,7 @@ class Hints(Footer):
         self.keys: list[tuple[str, str]] = []
 
     async def recompose(self) -> None:
-        """Make the keys anew where they are others; of a screen that comes to the front again they are made then."""
+        """Make the keys anew where they changed; only for the screen in front, as one that comes there does so then."""
         if self.is_attached and self.screen.is_active:
             active = (each.binding for each in self.screen.active_bindings.values())
             keys = [(binding.key, binding.description) for binding in active if binding.show]

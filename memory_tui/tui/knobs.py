@@ -29,7 +29,7 @@ NAMES: Mapping[str, str] = {
 
 
 def figure(value: float, digits: int = 2) -> str:
-    """Return a share in two digits: `.65`, `1.00`, `-.10`."""
+    """Return a share rounded to `digits` digits: `.65`, `1.00`, `-.10`."""
     unit = 10**digits
     units = round(value * unit)
     sign, rest = ("-" if units < 0 else ""), abs(units)
@@ -37,7 +37,7 @@ def figure(value: float, digits: int = 2) -> str:
 
 
 def under(value: float, floor: float) -> str:
-    """Return a share that is under `floor` with as many digits as show that."""
+    """Return a share that is under `floor` with the fewest digits, 2 to 8, that tell it from `floor`."""
     return figure(value, next((digits for digits in range(2, 9) if figure(value, digits) != figure(floor, digits)), 2))
 
 
@@ -51,7 +51,7 @@ def shown(key: str, value: Scalar) -> str:
 
 
 def turn(key: str, value: Scalar, was: Scalar, time: str = "now") -> str:
-    """Return a change of a knob as a remedy names it: `7 results instead of 6`; `time` is when it `was` so."""
+    """Return a change of a knob as a remedy names it: `7 results instead of 6`; `time` says when it is `was`."""
     match key:
         case "query.maxResults":
             return f"{value} results instead of {was}"
@@ -62,7 +62,7 @@ def turn(key: str, value: Scalar, was: Scalar, time: str = "now") -> str:
         case _ if isinstance(value, bool):
             return f"{NAMES[key]} {'on' if value else 'off'}"
         case _:
-            # A gate that is raised lets a passage in by those that it shuts out.
+            # A higher limit can have a passage sent only by shutting out others, so that is said.
             how = ", so weaker ones drop out" * (time == "now" and key == FLOOR and float(value) > float(was))
             return f"{NAMES[key]} {shown(key, value)} ({time} {shown(key, was)}){how}"
 
@@ -72,7 +72,7 @@ def active(settings: Settings) -> list[str]:
     profile = settings.profile
 
     def counts(knob: Knob) -> bool:
-        # A profile that keeps its weights with one side missing scales what that side gives.
+        # A weight of words or meaning counts without words, too, where a profile still computes the missing side.
         weighs = bool(knob.pair) and profile.missing_side != "zero"
         return knob.key not in profile.ignores and (not knob.needs or weighs or settings.on(knob.needs))
 
@@ -89,8 +89,9 @@ def stepped(settings: Settings, key: str, way: int, usable: Sequence[str]) -> Sc
         return usable[(usable.index(str(value)) + way) % len(usable)] if value in usable else value
     if isinstance(knob.default, bool):
         return way > 0
-    # A ten thousandth of a step absorbs the error of decimal fractions.
+    # In steps of the knob; a ten thousandth of one absorbs the error of decimal fractions.
     grid = float(value) / knob.step
+    # This knob is named "words : meaning" and holds the weight of meaning: more words are less of it.
     is_up = way > 0 if key != WEIGHT else way < 0
     target = (math.floor(grid + 1e-4) + 1 if is_up else math.ceil(grid - 1e-4) - 1) * knob.step
     target = min(knob.high, max(knob.low, round(target, 6)))
@@ -113,10 +114,11 @@ def same(left: Settings, right: Settings) -> bool:
 def share(key: str, value: Scalar) -> float:
     """Return where a number is on its scale, 0 to 1; that of words is the other way round than that of meaning."""
     knob = BY_KEY[key]
-    low, high, at = knob.low, knob.high, min(knob.high, max(knob.low, float(value)))
+    low, high, clamped = knob.low, knob.high, min(knob.high, max(knob.low, float(value)))
+    # A scale over more than two powers of ten is logarithmic.
     if low > 0 and high / low > 100:
-        return math.log(at / low) / math.log(high / low)
-    part = (at - low) / (high - low)
+        return math.log(clamped / low) / math.log(high / low)
+    part = (clamped - low) / (high - low)
     return 1 - part if key == WEIGHT else part
 
 
@@ -124,11 +126,14 @@ def slider(key: str, value: Scalar, width: int) -> str:
     """Return a knob on a scale of `width` cells; nothing of one without numbers."""
     if isinstance(value, bool | str):
         return ""
-    at = round(share(key, value) * (width - 1))
-    return "─" * at + "●" + "─" * (width - 1 - at)
+    cells = round(share(key, value) * (width - 1))
+    return "─" * cells + "●" + "─" * (width - 1 - cells)
 
 
 def moved(before: Sequence[int], after: Sequence[int]) -> str:
-    """Return what a step does to the rows that are sent; where only their order is another, that is not counted."""
+    """Return how many rows a step lets in and out, of the ids that are sent `before` and `after` it.
+
+    Another order of the same rows counts as no change.
+    """
     comes, goes = len({*after} - {*before}), len({*before} - {*after})
     return f"{comes} in, {goes} out" if comes or goes else "no change"

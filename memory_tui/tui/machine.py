@@ -19,10 +19,14 @@ from memory_tui.tui.view import View
 
 
 def rows(memories: Sequence[machine.Memory], here: Path | None = None, decisions: int | None = None) -> Iterator[Fact]:
-    """Yield each memory with what is to be said of it; the one that is open has no key, and its inbox `decisions`."""
+    """Yield each memory with what is to be said of it.
+
+    The one at `here` is open and has no key; its inbox waits with `decisions`, None where that was not counted.
+    """
     for number, memory in enumerate(memories):
         is_here = here is not None and memory.folder.resolve() == here.resolve()
         words = one_line(f"{memory.host}  {memory.folder}")
+        # The count on this screen is newer than the one that was written down.
         memory = replace(memory, decisions=decisions) if is_here and decisions is not None else memory
         yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
         yield from (Fact(one_line(finding), "", WARN, indent=2) for finding in memory.findings)

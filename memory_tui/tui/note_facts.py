@@ -86,9 +86,10 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) 
     if row.day is not None and row.source != SOURCE:
         name = f"{row.day.day:>2} {row.day:%b}" + (f" {row.day:%y}" if (today - row.day).days > _YEAR else "")
         if 0 < len(row.dated) < len("2026-03-07"):
-            # A note of a whole month or year.
+            # A shorter date is that of a whole month or year.
             name = row.dated
         folder, _, stem = row.path.removeprefix("memory/").removesuffix(".md").rpartition("/")
+        # What the file is called behind its day, and a folder that is no year or month, where the title lacks it.
         rest = one_line(stem.removeprefix(f"{row.day}").strip("-_ ")) if stem.startswith(f"{row.day}") else ""
         if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
             name += f" {rest}"
@@ -118,7 +119,7 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
         return NotePage(path, part, first, ((words, "$warning"),), whole=whole, owner=owner)
     lines = text.count("\n") + (not text.endswith("\n"))
     parts: list[Part] = []
-    reply = unread(engine, path, lines)
+    not_read = unread(engine, path, lines)
     if not whole:
         last = first + part.count("\n")
         parts.append((f"lines {first:,}-{last:,} of {lines:,}, E opens all", "$warning"))
@@ -130,7 +131,7 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
         parts.append((trust.words, "$warning"))
     parts.append((size_words(size), ""))
     parts += about(engine, path, row)
-    return replace(reply, text=part, first=first, parts=(*reply.parts, *parts), whole=whole)
+    return replace(not_read, text=part, first=first, parts=(*not_read.parts, *parts), whole=whole)
 
 
 def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
@@ -138,6 +139,7 @@ def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
     lines = text.split("\n")
     first = last = min(line, len(lines)) - 1
     used = len(lines[first])
+    # Of a note that does not fit, a third of the room is for the lines above.
     while first and used + len(lines[first - 1]) < (most // 3 if len(text) > most else most):
         first -= 1
         used += len(lines[first]) + 1
@@ -150,13 +152,15 @@ def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
 def line_after(before: NotePage, after: NotePage, line: int) -> int:
     """Return where `line` of a note stands when it was read again: by its place, else by its text, the nearest."""
     old, new = before.text.split("\n"), after.text.split("\n")
-    index, more = line - before.first, len(new) - len(old)
+    index, added = line - before.first, len(new) - len(old)
     if not 0 <= index < len(old):
         return line
-    if more == 0 or old[: index + 1] == new[: index + 1]:
+    # Nothing moved above it.
+    if added == 0 or old[: index + 1] == new[: index + 1]:
         return after.first + min(index, len(new) - 1)
-    if old[index:] == new[more + index :]:
-        return after.first + more + index
+    # Nothing changed from it on.
+    if old[index:] == new[added + index :]:
+        return after.first + added + index
     alike = [number for number, text in enumerate(new) if text == old[index]]
     return after.first + min(alike, key=lambda number: abs(number - index), default=min(index, len(new) - 1))
 
@@ -170,7 +174,10 @@ def size_words(size: int) -> str:
 
 
 def unread(engine: Engine, path: str, lines: int) -> NotePage:
-    """Return which lines of a note its host never puts into a prompt, with rulers around them, and the sentence."""
+    """Return a page without text that holds the lines its host never puts into a prompt, with rulers around them.
+
+    Its only part is a sentence about them. Of a note that is read in full the page has nothing but its path.
+    """
     plan = engine.notes.curator.plan
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
@@ -180,7 +187,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     cut = next((budget.cut for budget in budgets if budget.host.name == name), None)
     if cut is None:
         return NotePage(path)
-    # Of the line in which a cut falls the beginning is read.
+    # `whole` leaves out the line in which the cut falls, whose beginning is read.
     first, _ = cut.whole
     end = cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
@@ -245,6 +252,7 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
             unused = recalled[path] >= _OFTEN and path not in used
             return f"recalled {plural(times, 'time')}{', unused' if unused else ', often' * (times >= _OFTEN)}"
         since = dt.date.fromtimestamp(log.since)
+        # Since the log begins, or since the day of the note; one of a day to come counts from today.
         return f"never recalled since {max(since, min(day or since, dt.date.today()))}" if log.since else ""
 
     return use
@@ -274,6 +282,7 @@ def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:
     counts = Counter(link.source for link in reply.back)
     for link in reply.back:
         times = f"  {counts[link.source]} times" if counts[link.source] > 1 else ""
+        # The count of a note is taken at its first link, so each is listed once.
         if counts.pop(link.source, 0):
             rows[f"{link.source}:{link.line}"] = f"← {one_line(link.source)}{times}"
     return list(rows.items())
@@ -290,7 +299,7 @@ def unsaved(engine: Engine) -> frozenset[str]:
 def difference(change: Change, width: int = 0) -> Content:
     """Return a change line by line, in colours and without secrets, below what a person should know of it.
 
-    A line that is wider than `width` goes on below its words, not below its number.
+    A line that is wider than `width` goes on below its words, not below its number; 0 wraps none.
     """
     styles = {"gone": "$error", "new": "$success", "same": ""}
     marks = {"gone": "-", "new": "+", "same": " "}
@@ -298,6 +307,7 @@ def difference(change: Change, width: int = 0) -> Content:
     lines, old = diff_lines(change), ""
     for line in lines[:MOST_DIFFERENCE]:
         text, sign = safe(line.text), line.text[:4]
+        # A note begins with two lines, `--- OLD` and `+++ NEW`; where NEW is "nothing" it goes.
         if line.kind == "file" and sign == "--- ":
             old = text[4:]
         elif line.kind == "file":
@@ -309,6 +319,7 @@ def difference(change: Change, width: int = 0) -> Content:
             for part in Content(f"{text}{end}").wrap(max(20, width - len(lead))) if width else (text + end,):
                 pieces.append((f"{lead}{part}\n", styles[line.kind]))
                 lead = " " * len(lead)
+        # Dots stand between two places of a note, not below its name.
         elif pieces and pieces[-1][1] != "bold":
             pieces.append(("╌╌╌\n", "$foreground-muted"))
     if len(lines) > MOST_DIFFERENCE:

@@ -16,10 +16,11 @@ from memory_tui.tui.keys import bindings
 
 
 def short_path(path: str, width: int = 24) -> str:
-    """Return a path of notes, without its folders where it has more than `width` letters: its end tells notes apart.
+    """Return a path; one of more than `width` letters without its folders, because its end tells notes apart.
 
-    Whose note it is stays before it.
+    The owner before a colon stays: `OWNER/NAME:…/note.md`.
     """
+    # Without a colon `find` returns -1, and nothing stays before the mark.
     folders, slash, name = path.rpartition("/")
     return f"{folders[: folders.find(':') + 1]}…/{name}" if slash and len(path) > width else path
 
@@ -52,11 +53,12 @@ class Rows(OptionList):
         """Show other options, with the cursor on the id it was on, else on number `default`."""
         before, goal = self.highlighted_option, default if self.highlighted is None else self.highlighted
         rows = list(options)
+        # Textual forgets the cursor with the old rows; nobody is to hear of a cursor that comes back.
         with self.prevent(OptionList.OptionHighlighted):
             self.set_options(rows)
         position = self.position(before.id) if before is not None and before.id else None
         if position is None:
-            # An empty row holds no cursor.
+            # The nearest row at or above the old place; a disabled row holds no cursor.
             able = [number for number, row in enumerate(rows) if not row.disabled]
             position = max((number for number in able if number <= goal), default=able[0] if able else None)
         if rows:
@@ -72,7 +74,7 @@ class Rows(OptionList):
     def render_line(self, y: int) -> Strip:
         """Return a line of the list; under the cursor a mark stands in its first cell, reversed without colours."""
         strip = super().render_line(y)
-        # As Textual finds the row under the mouse.
+        # Textual writes the number of a row into the style of its cells, for the mouse.
         style = next((segment.style for segment in strip if segment.style), Style.null())
         if self.highlighted is None or style.meta.get("option") != self.highlighted:
             return strip

@@ -28,7 +28,7 @@ from memory_tui.tui.facts import MUTED
 from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.view import View, answered
+from memory_tui.tui.view import View, if_answered
 from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Measured, Outcome, by_question, mean, score, tune
 from memory_tui.tune.judgments import Label, Notebook, Query, edit, load, notebook_path, settled
 
@@ -262,7 +262,7 @@ class SavedQuestions(Dialog[str]):
             return
         text = Content(f"{one_line(query.text)}\n\nIts {plural(len(query.labels), 'mark')} go with it.")
         question = Confirm("Forget this question?", text, "Forget it")
-        forget = answered(lambda _: self.read(lambda notebook: notebook.without(query.text)))
+        forget = if_answered(lambda _: self.read(lambda notebook: notebook.without(query.text)))
         await self.app.push_screen(question, forget)
 
     def action_do(self) -> None:

@@ -59,6 +59,7 @@ class Session:
     def last_change(self) -> int:
         """Return the journal's number of the last change on this screen; 0 for none, or where it was taken back."""
         last = self.made[-1] if self.made else None
+        # A redo has a number of its own; what is taken back after it is the change that it made again.
         return 0 if last is None or last.undoes else last.redoes or last.id
 
     @property
@@ -89,9 +90,10 @@ class ReadNote(Message):
 
 @dataclass
 class AskNotes(Message):
-    """Ask `query` in the search view, with the `settings` of then where given; an empty one only goes there.
+    """Ask `query` in the search view; an empty one only goes there.
 
-    With a `path` it is asked why its `line` comes or does not, for that question or the last one.
+    `settings` are the knobs that held when a logged question was asked; None is for those in force. With a `path` the
+    view explains why `line` of that note comes, or does not, for this question, or the last one where it is empty.
     """
 
     query: str = ""

@@ -35,6 +35,7 @@ _NEWS = 60
 def answered_by(status: Status) -> Fact:
     """Return the lamp that says who answers."""
     who, (fine, words) = status.who, answers(status)
+    # Where another one answers than was asked for, what it stands in for takes the place of its model.
     model = " ".join(filter(None, (who.answers, who.model if fine else "")))
     lost = who.fallback.source if who.fallback else who.requested
     text = f"{words}{model and ': '}{model}{'' if fine else f' instead of {lost}: {who.cause or who.standing}'}"
@@ -226,6 +227,7 @@ def statements(
     )
     for lamp, details in lamps:
         yield lamp
+        # Details end with an empty row, those of the last lamp only where the mirror follows.
         if lamp.key in unfolded:
             yield from details
             yield from [Fact("")] if lamp.key != "lamp:left" or state else []
@@ -262,6 +264,7 @@ def news(session: Session) -> list[Fact]:
             words = head + words.removeprefix("indexed ")
         before = kind
         rows.append(Fact(one_line(words), mark=mark, label=time.strftime("%H:%M:%S", time.localtime(event.at))))
+    # The last _NEWS rows, backwards.
     return rows[: -_NEWS - 1 : -1]
 
 
@@ -297,10 +300,7 @@ _EVENTS: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     events.VectorsMade: lambda event: (f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED),
     events.BatchNews: lambda event: (f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED),
     events.IndexingPaused: lambda event: ("indexing is paused", WARN) if event.on else ("indexing goes on", MUTED),
-    events.KeeperChanged: lambda event: (
-        "" if event.here else f"process {event.pid} keeps the index up to date",
-        MUTED,
-    ),
+    events.KeeperChanged: _keeper,
     events.RootsChanged: lambda event: (event.text, BAD if event.lost else GOOD),
     events.ShrinkHeld: _held,
     events.Noticed: lambda event: (event.text, WARN),

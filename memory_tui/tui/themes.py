@@ -29,6 +29,8 @@ def first() -> str:
     except StateUnavailable:
         # Nothing can be said before there is a screen; who chooses a theme there hears of it.
         chosen = ""
+    # The last of its numbers, separated by semicolons, is the ground.
     light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+    # TEXTUAL_THEME may list several; the first that there is goes.
     wishes = [*map(str.strip, os.environ.get("TEXTUAL_THEME", "").split(",")), chosen]
     return next((name for name in wishes if name in BUILTIN_THEMES), LIGHT if light else DARK)

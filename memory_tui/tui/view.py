@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def answered(then: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return what does `then` with the answer of a dialog, and nothing where it was closed without one, or denied."""
+def if_answered(then: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return the callback of a dialog, which calls `then` with the answer.
+
+    It does nothing for None (the dialog was closed), False (a no) or an empty answer.
+    """
     return lambda answer: then(answer) if answer else None
 
 
@@ -41,13 +44,16 @@ class View(Vertical):
 
     @dataclass
     class Asks(Message):
-        """Show `text`; `deed` is done where a person agrees, and `then` shows it."""
+        """Have a person agree to `text` before something is done."""
 
         title: str
         text: Content
         verb: str
+        """What a yes does, such as "Write it"."""
         deed: Callable[[Engine], str]
+        """Runs on a worker thread after a yes, and returns what became of it, in a sentence."""
         then: Callable[[], object] = str
+        """Is called on the screen's thread when that is done; `str`, the default, does nothing."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(id=self.NAME)
@@ -62,7 +68,7 @@ class View(Vertical):
         """Take note of what the engine did."""
 
     def tell_size(self) -> None:
-        """Tell all widgets their size: of one that is shown again Textual forgets that the window changed."""
+        """Send every widget its size: Textual told them of no change of the window while the view was hidden."""
         for widget in self.walk_children(Widget, with_self=True):
             widget.post_message(events.Resize(widget.size, widget.virtual_size))
 
@@ -73,7 +79,7 @@ class View(Vertical):
         """Take note of a change that another view made, or that was taken back."""
 
     def undo(self) -> bool:
-        """Take back what was tried in this view; False where nothing was, so that the last change of notes is meant."""
+        """Take back what was tried in this view; return False where nothing was, for the app to take back a change."""
         return False
 
     def leaving(self) -> str:
@@ -81,7 +87,10 @@ class View(Vertical):
         return ""
 
     def attempt(self, call: Callable[[Engine], T]) -> T | None:
-        """Return what `call` answers, on a worker thread; None where it was stopped or refused, which is said."""
+        """Return the result of `call`, which gets the engine; for worker threads.
+
+        Return None before the engine is open, where the call was cancelled, and where it was refused, which is said.
+        """
         engine = self.session.engine
         if engine is None:
             return None
@@ -95,7 +104,10 @@ class View(Vertical):
 
     @work(thread=True, group="deed")
     def perform(self, deed: Callable[[Engine], str], then: Callable[[], object] = str) -> None:
-        """Do something on a worker thread and say what became of it; `then` shows it, unless it was refused."""
+        """Do `deed` on a worker thread, and say the sentence that it returns, if any.
+
+        `then` is called afterwards on the screen's thread, unless the deed was refused; `str` does nothing.
+        """
         words = self.attempt(deed)
         if words:
             self.notify(one_line(words), markup=False)
@@ -106,10 +118,10 @@ class View(Vertical):
     async def confirm(self, message: Asks) -> None:
         """Ask a person, and do what was agreed to."""
         dialog = tui.dialogs.Confirm(message.title, message.text, message.verb)
-        await self.app.push_screen(dialog, answered(lambda _: self.perform(message.deed, message.then)))
+        await self.app.push_screen(dialog, if_answered(lambda _: self.perform(message.deed, message.then)))
 
     def is_own(self, owner: str) -> bool:
-        """Return whether a note has no other `owner` than this workspace; else say that it is only read here."""
+        """Return whether `owner` is empty, as for notes of this workspace; else say that the note is only read here."""
         if owner:
             self.notify(f"This is a note of {one_line(owner)}, which is read-only here.", markup=False)
         return not owner

@@ -32,7 +32,7 @@ from memory_tui.tui.first_line import FirstLine
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.session import ReadNote, Session
-from memory_tui.tui.view import View, answered
+from memory_tui.tui.view import View, if_answered
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
 _SHARE = 3.0
@@ -394,7 +394,7 @@ class InboxView(View):
             "lines": partial(self.unfold, group.id),
         }
         dialog = Choice(title, offers, one_line(group.cause.message))
-        await self.app.push_screen(dialog, answered(lambda choice: deeds[choice]()))
+        await self.app.push_screen(dialog, if_answered(lambda choice: deeds[choice]()))
 
     async def action_do(self) -> None:
         """Show the proposed change of the row or the group, and make it where that is agreed to."""
@@ -440,7 +440,7 @@ class InboxView(View):
         """Put the row or the group off."""
         group, engine = self.chosen, self.session.engine
         if group is not None and engine is not None:
-            put_off = answered(lambda days: self.decide(group, engine.plan.clock() + float(days) * 86_400.0))
+            put_off = if_answered(lambda days: self.decide(group, engine.plan.clock() + float(days) * 86_400.0))
             await self.app.push_screen(Choice("Ask again", _LATER), put_off)
 
     def decide(self, group: Group, end: float, *, none: bool = False) -> None:

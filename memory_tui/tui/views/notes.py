@@ -27,7 +27,7 @@ from memory_tui.tui.keys import TABLE, bindings, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
-from memory_tui.tui.view import View, answered
+from memory_tui.tui.view import View, if_answered
 
 if TYPE_CHECKING:
     from memory_tui.notes.edit import AppliedChange
@@ -464,7 +464,7 @@ class NotesView(View):
             # Of a day with several notes the first is opened.
             by_day = {row.day: row.path for row in reversed(self.session.files) if row.day is not None}
             calendar = tui.dialogs.Calendar(by_day, tui.note_facts.today_of(self.session.engine.plan))
-            await self.app.push_screen(calendar, answered(lambda path: self.post_message(ReadNote(path))))
+            await self.app.push_screen(calendar, if_answered(lambda path: self.post_message(ReadNote(path))))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -541,7 +541,7 @@ class NotesView(View):
 
     async def _ask_line(self, dialog: tui.dialogs.Line, then: Callable[[str], object]) -> None:
         if tui.changes.is_writable(self):
-            await self.app.push_screen(dialog, answered(then))
+            await self.app.push_screen(dialog, if_answered(then))
 
     async def _propose(self, plan: tui.changes.Plan) -> None:
         await tui.changes.propose(self, plan, then=self.show_change)

@@ -52,7 +52,7 @@ from memory_tui.tui.keys import bindings, by_state, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, ReadNote, Session
-from memory_tui.tui.view import View, answered
+from memory_tui.tui.view import View, if_answered
 from memory_tui.tune.evaluate import Case, by_question, score
 from memory_tui.tune.judgments import Notebook
 
@@ -1097,7 +1097,7 @@ class SearchView(View):
                 self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
 
         dialog = Choice("Is this right for your question?", saved.CHOICES, f"{row.name}, line {label.line}")
-        await self.app.push_screen(dialog, answered(chosen))
+        await self.app.push_screen(dialog, if_answered(chosen))
 
     @work(thread=True, group="notebook")
     def learn(self, *changes: saved.NotebookChange) -> None:
@@ -1124,7 +1124,7 @@ class SearchView(View):
         """Ask why any line comes or does not."""
         engine = self.answer.engine if self.answer is not None else self.session.engine
         if engine is not None:
-            await self.app.push_screen(AnyLine(self, engine), answered(self.ask_line))
+            await self.app.push_screen(AnyLine(self, engine), if_answered(self.ask_line))
 
     def ask_line(self, place: Place) -> None:
         """Go to the passage that holds a line, once there is an answer."""
