@@ -138,6 +138,7 @@ def _approved(providers: sending.Providers, args: argparse.Namespace) -> Approva
         does = f"{member.name} at {member.host} gets text that looks like a secret: nothing leaves this machine there."
         require_yes(does, f"memory-tui {how} {member.name} --yes", args)
         return providers.says_secrets_stay(member.name, how)
+    # None waits where the provider was approved before.
     if args.approve is None or (waiting := providers.waiting(args.approve)) is None:
         return None
     does = providers.may_get(waiting.name, waiting.host)
@@ -277,7 +278,7 @@ def _synced(engine: Engine, *, reason: str = "cli", force: bool = False, accept_
 
 
 def _done(outcome: SyncReport) -> str:
-    """Return what an index run did, as a sentence."""
+    """Return what an index run did, as a sentence; counts of 0 that say little are left out."""
     counts = [f"{plural(outcome.indexed, 'file')} indexed"]
     counts += [f"{outcome.removed} removed"] if outcome.removed else []
     counts += [f"{len(outcome.failed)} failed"] if outcome.failed else []
@@ -430,6 +431,7 @@ def demo(args: argparse.Namespace) -> int:
             # Where the state folder cannot be written, no agent has asked.
             sample.keep_recalls(workspace, today)
         # Nothing of the person's own OpenClaw is read.
+        # As a list, because the loop takes away from what it goes through.
         for variable in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
             del os.environ[variable]
         os.environ["OPENCLAW_STATE_DIR"] = str(folder / "openclaw")
@@ -458,6 +460,7 @@ def config(args: argparse.Namespace) -> int:
     ]
     may = agreed(args, lines, f"Write to {change.target}?" if change.files else "")
     written = change.write() if may else ()
+    # Where nothing was to be written, or only to be shown, no consent is missing.
     require_written(written or not change.files or args.dry_run or args.json)
     left = [{"key": key, "reason": reason} for key, reason in change.left]
     data = {"target": str(change.target), "changes": to_builtins(change.changes), "left": left, "notes": change.notes}
@@ -565,7 +568,7 @@ _CREDENTIALS = re.compile(
 
 
 def _visible(key: Key, config: Config) -> object:
-    """Return what may be seen of the value of a key that is no knob."""
+    """Return the value of a key that is no knob, as far as it may be seen: no secret is in it."""
     entry = config.entries.get(key.path)
     if key.path == "store.path":
         return str(config.store_path)

@@ -42,6 +42,7 @@ def connect(args: argparse.Namespace) -> int:
     files, lines = _planned(args, row, chosen)
     start = row.start(chosen)
     loss = row.loss()
+    # Of a host that is connected already nothing may be left to write; its server is asked all the same.
     changed = sum(file.now != file.then for file in files)
     report: dict[str, Any] = {"host": row.name, "scope": scope, "command": list(start.words), "profile": chosen.profile}
     report |= {"log": log, "files": [*map(_file, files)], "written": False, "loss": loss}
@@ -287,6 +288,7 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
         engine.index.catch_up()
         again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
+            # Needs the engine, which the rest does not.
             return _why(args, engine, again)
     passages = excerpts(again.now, again.evidence, again.settings.whole("query.maxCharacters"))
     data = {"entry": trace_json.plain(again.entry), "same": again.same, "since": list(again.since)}

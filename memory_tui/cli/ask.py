@@ -54,6 +54,7 @@ def search(args: argparse.Namespace) -> int:
     if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
     with opened(args, plan) as workspace_engine:
+        # With a scope, which may be this workspace itself, `_answer` leaves it to be done here.
         if args.scope:
             workspace_engine.index.catch_up()
         engine, standing = workspace_engine.of_scope(args.scope)
@@ -78,6 +79,7 @@ def shared_data(standing: Standing | None) -> dict[str, Any]:
 
 def _answer(engine: Engine, query: str, settings: Settings, args: argparse.Namespace) -> Answer:
     """Return what QMD answers where that searches, else what the index does, brought up to date for a single query."""
+    # A line of standard input may choose how many hits it wants; else QMD's own limit holds.
     most = settings.whole("query.maxResults") if args.stdin else None
     if (answer := engine.backend.ask(query, most, source=args.source)) is not None:
         return answer
@@ -161,7 +163,10 @@ def _missing(trace: Trace) -> tuple[str, ...]:
 def _print(
     engine: Engine, trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], args: argparse.Namespace
 ) -> None:
-    """Print an answer for a person, and on standard error what should be known of it."""
+    """Print an answer for a person, and on standard error what should be known of it.
+
+    A terminal gets styled hits; what is piped, explained or limited in characters is plain.
+    """
     if engine.backend.is_qmd and (failure := engine.backend.fallback()):
         say(failure.sentence)
     for notice in trace.notices:
@@ -406,7 +411,10 @@ def _scores(title: str, scores: measures.Scores) -> str:
 
 
 def scorecard_lines(value: measures.Scorecard, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
-    """Yield each query's metrics, and the means."""
+    """Yield each query's metrics, and the means, as lines of a table.
+
+    `unjudged` counts queries that have no labels, `absent` names the labelled notes that cannot be read.
+    """
     without = f", {plural(unjudged, 'query')} without" if unjudged else ""
     yield f"{plural(len(value.rows), 'query')} with labels{without}"
     if absent:
@@ -453,6 +461,7 @@ def verdict(value: measures.Outcome) -> str:
         return f"On held-out queries, {measures.METRIC} rises by {gain.mean:.3f} beyond chance ({interval})."
     if value.reason == "few labels":
         return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {measures.FEWEST}."
+    # An interval from 0 to 0: the settings change nothing on the queries that were held out.
     if value.held_out is None or value.held_out.low == value.held_out.high == 0:
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (

@@ -34,6 +34,7 @@ def at_least(least: float, most: float = sys.float_info.max) -> Callable[[str], 
             amount = float(text)
         except ValueError:
             amount = math.nan
+        # True for NaN as well, which is neither below nor above.
         if not least <= amount <= most:
             limit = f" to {most:,g}" if most < sys.float_info.max else ""
             raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} up{limit}")
@@ -416,6 +417,7 @@ def full_parser() -> argparse.ArgumentParser:
     """Return one parser with every command as a parser below it, from which the completion of a shell is made."""
     parser = main_parser()
     one_word = parser.add_subparsers(metavar="COMMAND")
+    # By the first word of a command of two words; a command of one word stands at the top.
     parents = {"": one_word}
     for first_word, help_text in (("openclaw", "OpenClaw's own files"), ("shared", "a team's index")):
         parents[first_word] = one_word.add_parser(first_word, help=help_text).add_subparsers(metavar="COMMAND")

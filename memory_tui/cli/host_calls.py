@@ -171,6 +171,7 @@ def mcp(args: argparse.Namespace) -> int:
         citations=args.citations,
         session_key=args.session_key,
         max_injected_chars=args.max_chars,
+        # Without the switch the configuration decides.
         log=args.log_recalls or None,
         entries=choices is not None and choices.recalls_entries,
         allow_write=args.allow_write and not args.read_only,

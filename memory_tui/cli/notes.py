@@ -65,6 +65,7 @@ def undo(args: argparse.Namespace) -> int:
     """Undo a change, or redo an undone one."""
     notes = curator_of(args)
     change = notes.preview("redo" if args.redo else "undo", args.id)
+    # The preview is what a person sees; the change itself is worked out again from what the notes hold then.
     if not _may(notes, change, args):
         return _finish(change, None, args)
     carry_out = notes.redo if args.redo else notes.undo
@@ -410,6 +411,7 @@ def _blamed(number: int, text: str, edit: Edit | None) -> dict[str, Any]:
 
 def restore_notes(args: argparse.Namespace) -> int:
     """Bring one note, or all, back to what they were; without a time list the texts that a note had."""
+    # Both, or neither.
     if args.all == (args.path is not None):
         raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
     with _recorded(args) as notes:

@@ -101,6 +101,7 @@ class Progress:
         quiet, redrawn = (QUIET, REDRAWN) if self._live else (PATIENCE, REPEATED)
         with self._lock:
             now = time.monotonic()
+            # Too early for a first line, or too soon after the last one (0: none is drawn).
             if now - self._since < quiet or (self._drawn and now - self._drawn < redrawn):
                 return
             self._drawn = now

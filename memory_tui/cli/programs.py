@@ -85,6 +85,7 @@ def qmd(args: argparse.Namespace) -> int:
     """Carry out an action of QMD."""
     with opened(args) as engine:
         client = engine.backend.client
+        # The other actions say by themselves what a person has to agree to.
         if args.action == "update" and (question := client.unapproved):
             if not confirmed(f"{question}. Run it?", args):
                 print_lines([question, "To agree: memory-tui qmd approve."])

@@ -121,6 +121,7 @@ def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
 
     Raises ConfigError.
     """
+    # A key cannot be compared, because a configuration holds no value of it.
     changed = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
     before = {key: config.text(key) for key in changed if key != "remote.apiKey"}
     notes = [_RELOADS] if config.kind == "openclaw" else []
@@ -210,6 +211,7 @@ def _file(source: json5.SourceText, splices: list[json5.Splice]) -> FileWrite:
         step = "Open the workspace again, or change the values by hand."
         raise ConfigError(f"{source.path} was changed since it was read, or is not valid UTF-8.", step)
     after = json5.spliced(source.text, splices)
+    # Called for what it raises: what is no JSON5 any more is never written.
     json5.parse_json5(json5.SourceText(source.path, after))
     return FileWrite(source.path, before, after.encode())
 
@@ -365,6 +367,7 @@ def last() -> ConfigWrite | None:
 
     A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
     """
+    # Each line is a write, the newest at the end.
     for line in reversed((read(backups() / "log.jsonl") or b"").split(b"\n")):
         try:
             done = msgspec.json.decode(line, type=ConfigWrite)

@@ -128,7 +128,7 @@ def _included(name: Node, chain: tuple[Path, ...], problems: list[Problem]) -> N
 
 
 def _merged(below: Node, above: Node) -> Node:
-    """Return both as one: objects key by key, lists one after the other, and of anything else `above`."""
+    """Return both as one: objects key by key, lists one after the other, and of other values the one `above`."""
     if isinstance(below.value, dict) and isinstance(above.value, dict):
         members = dict(below.value)
         for key, node in above.value.items():
@@ -340,6 +340,7 @@ def _number(key: Key, value: object) -> int | None:
         value = math.floor(float(amount) * 1024 ** _UNITS.index(unit.lower()))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
+    # A size loses its fraction; any other number has to be whole.
     fits = key.low <= value <= key.high and (key.kind == "size" or value == int(value))
     return int(value) if fits else None
 
@@ -394,6 +395,7 @@ class _Reading:
             what = f"{self.path} holds no settings: its top level is not an object."
             raise ConfigError(what, "Put it in { }.", *root.source.at(root.start))
         self.problems: list[Problem] = []
+        # Most files include nothing, and are not gone through for it.
         self.tree = tree = _resolved(root, (self.path,), self.problems) if INCLUDE in root.source.text else root
         self.environment = Environment(tree)
         self.kind: Literal["openclaw", "own"] = "own"

@@ -72,6 +72,7 @@ def profile_of(version: str) -> str:
     match = _VERSION.match(version)
     if match is None:
         return ""
+    # Year, month and patch; a version without a patch counts as 0.
     numbers = tuple(int(part or 0) for part in match.groups())
     if numbers >= (2026, 8, 0):
         return NEWEST_OPENCLAW

@@ -80,6 +80,7 @@ def private_name(folder: Path, agent: str = "", more: bytes = b"") -> str:
     `agent` and `more` tell apart what one folder has several of.
     """
     real = os.path.realpath(folder)
+    # No path has a NUL, so that it separates the two.
     marker = b"\0" + agent.encode() if agent else b""
     key = hashlib.sha256(os.fsencode(real) + marker + more).hexdigest()[:16]
     return f"{Path(real).name[:40] or 'root'}{f'-{agent}' if agent else ''}-{key}"

@@ -100,7 +100,7 @@ def _remove(folder: Path) -> None:
     """Remove the demo in `folder`, and what the state folder keeps of it: nobody would find it again."""
     # A process that ends by itself waits here for the thread that does it already.
     with _REMOVING:
-        # A thread that is given up may still write.
+        # A thread that was given up may still write into it, so that one try is not enough.
         for _ in range(_TRIES):
             shutil.rmtree(folder, ignore_errors=True)
         place = recall_log.recall_log_path(folder / WORKSPACE)

@@ -467,6 +467,7 @@ class Proof(Struct, frozen=True, rename="camel"):
 def _question_of(start: ServerStart) -> str:
     """Return what the server that `start` names is asked: the first line of its MEMORY.md with at least three words."""
     words = start.words
+    # The word behind the option, if it is not the last one.
     folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
     # A memory without that note, or one that the server itself looks for, is asked something else.
     with suppress(OSError):

@@ -238,7 +238,7 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], *, birth
 
 
 def epoch(value: object) -> float:
-    """Return a time in epoch seconds: milliseconds, or a text in ISO's form; 0 for anything else."""
+    """Return `value` as epoch seconds: it is a number of milliseconds, or a text in ISO's form; 0 for anything else."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value / 1000

@@ -179,7 +179,10 @@ def _patience(meta: Mapping[str, Any]) -> float:
 
 
 def _result(answer: Answer) -> dict[str, Any]:
-    """Return an answer as one text, and the same as data, as the protocol wants it."""
+    """Return an answer as the protocol wants it: as one text, and as data.
+
+    An answer of the long-term memories brings a text of its own; of any other the text is the data as JSON.
+    """
     if isinstance(answer, dict):
         text, data = json.dumps(answer, ensure_ascii=False), answer
     else:
@@ -318,6 +321,7 @@ class ServedMemory:
 
     def close(self) -> None:
         """Stop everything; questions that run are given up, and a memory that is slow to open is not waited for."""
+        # Stops a memory that is still to be opened; one that is being opened holds the lock.
         self._closed.set()
         if self._lock.acquire(timeout=_GOODBYE_SECONDS):
             try:

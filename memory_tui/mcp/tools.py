@@ -275,6 +275,7 @@ def _row(passage: Excerpt) -> dict[str, Any]:
         row |= {"copies": len(other_notes), "alsoIn": other_notes}
     if hit.newer:
         row["newerValue"] = hit.newer
+    # Which lines of it are overtaken by newer ones, by their numbers in the note.
     return row | overtaken(passage.text, passage.lines[0])
 
 
@@ -325,7 +326,10 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429")
 
 
 def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
-    """Return what an agent is told when there was no search: that the memory was not asked, why, and what to do."""
+    """Return what an agent is told when there was no search: that the memory was not asked, why, and what to do.
+
+    `timed_out` tells that the search took too long.
+    """
     reason = one_line(error.message) or "memory search unavailable"
     warning = "Memory search is unavailable. Tell the user that the memory was not searched."
     action = error.next_step
@@ -355,6 +359,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     if first is not None and not start:
         # A citation names its first line, and the last one where there are several.
         start = max(1, first)
+        # Of a range that is turned around only the first line is read.
         lines = lines or max(1, (last or first) - first + 1)
     if not path:
         raise QueryError("path required.", "Name a note, for instance MEMORY.md.")
@@ -523,6 +528,7 @@ def _entry_tool(memory: Engine, call: Call) -> lancedb.ToolAnswer:
     try:
         answer = lancedb.answer(memory.memories, call.tool, request)
     except MemoryTuiError as error:
+        # A wrong argument is the agent's fault, and no recall.
         if call.tool == prompt.RECALL and not isinstance(error, QueryError):
             call.log(call.entry(memory, request["query"], error.message))
         raise

@@ -82,6 +82,7 @@ def _request(value: dict[str, Any]) -> Request | None:
         return None
     if not isinstance(method, str):
         raise Refusal(INVALID_REQUEST, "Invalid request: it names no method.", id=request_id)
+    # An id that is null or of another kind, or none at all where an answer is wanted.
     if request_id is None and ("id" in value or not method.startswith("notifications/")):
         raise Refusal(INVALID_REQUEST, "Invalid request: a request needs an id, which is text or a whole number.")
     return Request(request_id, method, params or {})
@@ -130,6 +131,7 @@ class Pipes:
         self._writer.start()
 
         def read() -> None:
+            """Call `hear` for each line until the input ends."""
             try:
                 for line in self._input:
                     hear(line)

@@ -164,6 +164,7 @@ def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
         elif message := _copied(record):
             messages[int(number)] = message
     head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
+    # Below the head, message number 1 stands on the line after it, and so on.
     lines = [messages.get(number, "") for number in range(1, max(messages, default=0) + 1)]
     return "\n".join([json.dumps(head), *lines, ""]).encode()
 
@@ -321,7 +322,10 @@ class SessionCopies:
         return bool(copies or stale)
 
     def _archives(self) -> set[str]:
-        """Copy the transcripts of sessions that were reset or deleted, which are files; return their names."""
+        """Copy the transcripts of sessions that were reset or deleted, which are files, and return their names.
+
+        One whose copy has its size and time is not copied again.
+        """
         names = set()
         for path in sorted(self._archive.glob("*.jsonl.*")):
             if any(mark in path.name for mark in _ARCHIVED) and path.is_file() and not path.is_symlink():
@@ -343,7 +347,7 @@ def copies_of(plan: Plan) -> SessionCopies | None:
 
 
 def _copied(record: Mapping[str, Any]) -> str:
-    """Return a message as it is copied: its role and the text; empty for anything else."""
+    """Return a message as the line that is copied, with its role and its texts; empty for any other record."""
     message = record.get("message") if record.get("type") == "message" else None
     if not isinstance(message, dict) or message.get("role") not in ROLES:
         return ""

@@ -125,7 +125,7 @@ def _layout(connection: apsw.Connection) -> Era | None:
 
 
 def _read(connection: apsw.Connection) -> _Index | None:
-    """Return their index, None where this is no database that holds one."""
+    """Return OpenClaw's index in the database of `connection`; None where it holds none."""
     if (era := _layout(connection)) is None:
         return None
     meta, files, chunks = _LAYOUTS[era]
@@ -241,7 +241,7 @@ def compare_workspace(
 
 
 def _of_disk(note: NoteFile, index: _Index) -> FileDifference | None:
-    """Say how a note on disk differs from what the index has of it; None where it does not."""
+    """Return how a note on disk differs from what the index has of it; None where it does not."""
     if note.path not in index.files:
         lacking = "OpenClaw's index lacks it."
         if note.path == "memory.md" and index.era == "agent database":

@@ -54,6 +54,7 @@ def broken(before: str, after: str) -> str:
     old, new = _sides(before), _sides(after)
     for kind, title in TITLES.items():
         if not _whole(old[kind]):
+            # Broken before: there is nothing to keep.
             continue
         if not _whole(new[kind]):
             return f"it breaks the markers of OpenClaw's {title} block"

@@ -145,6 +145,7 @@ def writable(config: Config, key: str) -> bool:
     A session without a known key is taken for the main one, which `non-main` leaves outside.
     """
     mode = config.value("agents.defaults.sandbox.mode")
+    # Whether the session runs in a sandbox.
     inside = mode == "all" or (mode == "non-main" and key not in ("", f"agent:{config.agent.id}:main"))
     return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
 

@@ -170,7 +170,10 @@ def _steps(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines in an answer of memory_search or memory_get, in lower case, with their note; no short ones."""
+    """Yield the lines in an answer of memory_search or memory_get, in lower case, each with the path of its note.
+
+    Short ones, which may stand in any text, are left out.
+    """
     data = answer_in(answer)
     hits = data["results"] if isinstance(data.get("results"), list) else [data]
     for hit in hits:
@@ -201,7 +204,10 @@ _FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-
 
 
 def _alone(folder: Path) -> locks.WriterLock:
-    """Return the right to write session notes into `folder`. Raises MemoryTuiError, OSError."""
+    """Return the lock, held already, by which one process alone writes session notes into `folder`.
+
+    Raises MemoryTuiError, OSError.
+    """
     state = platformdirs.user_state_path("memory-tui", appauthor=False) / "session-notes"
     durable.make_folder(state)
     try:

@@ -231,7 +231,7 @@ class Trust:
         return tuple(f"Trust: {words}" for words in effects if words)
 
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None) -> str:
-        """Say what a change of a note does to the trust that it has; empty where it has none, or keeps it."""
+        """Say what a change of a note from `before` to `after` does to its trust; empty where it has none to lose."""
         trust = ledger.of(path, "" if before is None else text_hash(before))
         if trust.state in ("unrecorded", "untrusted"):
             # It has no trust to lose.

@@ -205,7 +205,7 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
         client=session.host,
         agent=session.agent,
         hits=tuple(hits) if is_search else (),
-        # That it is in part, the sentence of the level alone tells an agent.
+        # Only the sentence of an answer's level says that it is found in part: "found" is the word of the level itself.
         level=IN_PART if IN_PART in str(answer_level).lower() else level,
         mode=str(mode) if use.succeeded else "",
         outcome=failure if is_search or failure else lines_read,

@@ -98,6 +98,7 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     """
     if entry.tool != SEARCH:
         raise ValueError(entry.tool)
+    # An empty source stands for both, as does the corpus "all".
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
     evidence = gather(entry.query, source=source, by_words=entry.by_words)
     settings = settings_of(entry.requested, settings)
