@@ -311,6 +311,7 @@ class Corrections:
                 # `lines` go on with the next note, and have no blank lines.
                 if new.path != old.path or new.number > old.number + 25:
                     break
+                # Below the same heading a smaller part of the old line has to come again.
                 shared = new.terms & old.terms
                 share = self._weight(shared) / (self._weight(old.terms) or 1)
                 is_like = (share >= 0.3 and new.heading == old.heading) or (share >= 0.4 and len(shared) >= 2)

@@ -201,6 +201,7 @@ class Repeats:
         """Propose the longest runs of equal lines first; a line is in one proposal."""
         blocks = [pair for pair in self._runs() if self._is_block(*pair)]
         families = _families((left[0].note, right[0].note) for left, right in blocks)
+        # Notes that share blocks are one cause, which is called like the first of them.
         names = {note: self.notes[min(family)].path for family in families for note in family}
         for pair in sorted(blocks, key=lambda pair: len(pair[0]), reverse=True):
             twin, copy = sorted(pair, key=lambda lines: self._rank(lines[0].note))
@@ -212,7 +213,8 @@ class Repeats:
     def _runs(self) -> Iterator[tuple[list[_Line], list[_Line]]]:
         """Yield the runs of equal lines, as they are in the one note and in the other, or further down in the same.
 
-        A few equal lines are a seed; the seeds that lie side by side in both notes are a run.
+        A seed is _BLOCK lines that are equal, half of them long; seeds that begin on neighbouring lines of both notes
+        are one run. A run is yielded with its lines in both notes, which may overlap in the same note.
         """
         seeds: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
         for note, lines in enumerate(self._lines):

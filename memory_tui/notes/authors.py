@@ -444,6 +444,7 @@ def _took(act: Act, change: NoteChange) -> bool:
 
     It has to be so quick that nobody else can have done so while it ran.
     """
+    # Where the command tells that something was missing, or hides it, somebody else may have been faster.
     is_quick = act.use.at <= change.at and act.use.end - act.use.at <= _SHORT
     steps = () if _MISSED.search(f"{act.command}\n{act.use.text}") else _steps(act.command, act.cwd)
     return is_quick and any(_moves(step, change) for step in steps)
@@ -459,6 +460,7 @@ def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes
         if text is not None and any(_real(step.at(target)) == change.path for target in targets):
             appends = "a" in step.options if is_tee else step.appends
             now = ((now or b"") if appends else b"") + text.encode("utf-8", "replace")
+        # `sed -i script file ...` changes the files themselves.
         is_sed = step.words[0] == "sed" and step.options.startswith("-i") and len(step.args) > 1
         if is_sed and now is not None and any(_is_at(change.path, step.at(word)) for word in step.args[1:]):
             now = _after_sed(step.args[0], now)

@@ -195,7 +195,7 @@ def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int
     From 2026.8 on they share what the marker leaves; as its length depends on theirs, that is worked out three times.
     """
     if not newer:
-        # The end of JavaScript's slice(-0) is all of the text.
+        # Where the tail is 0, OpenClaw's slice(-0) is JavaScript's for the whole text.
         return int(limit * _HEAD), int(limit * _TAIL) or length
 
     def marked(head: int, tail: int) -> int:

@@ -220,6 +220,7 @@ class ShownLines(Struct, frozen=True):
 
         None where one of them is another one now, or lines came between them.
         """
+        # Bytes that are not UTF-8 are shown as U+FFFD, so that they are compared as such.
         now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in note.texts()]
         moved = 0
         for start, end, _, new_end in changed_spans(self.lines, now):

@@ -158,6 +158,7 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
         if blob is not None and edit.after == blob:
             blob = edit.before
             version = _older(version, journal.text(blob), edit, lines)
+    # A line that a restore, undo or redo brought came at first with an older change.
     for index, edit in enumerate(edits):
         if edit.kind in _WAYS_BACK:
             brought = (number for number, origin in enumerate(lines) if origin == edit and texts[number].strip())
@@ -228,6 +229,7 @@ def together(before: bytes, now: bytes) -> bytes:
     """Return the lines of `now`, with those of `before` that it lacks where they stood. Raises EditRefused."""
     old, new = Lines.of(before), Lines.of(now)
     lines: list[str] = []
+    # How many lines of `new` are in `lines` already.
     taken_to = 0
     for start, end, new_start, _ in changed_spans(old.texts(), new.texts()):
         lines += [*new.lines[taken_to:new_start], *old.lines[start:end]]

@@ -316,6 +316,7 @@ class Journal:
                 JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
             changing = {path for (path,) in connection.execute(sql, (scope, self._scope))}
             edits = [self._observe(connection, scope, sight) for sight in sights if sight.path not in changing]
+            # From the first look at all notes on every change is known, and is new to a person.
             if began is not None:
                 sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
                 connection.execute(sql, (began, scope))
@@ -388,7 +389,7 @@ class Journal:
     def record(self, change: Change, reason: str, since: int = 0) -> JournalEntry:
         """Write down a change that was made while the person's editor had a note. Only while `locked`.
 
-        What was seen of it since the number `since` is told by this one.
+        Changes of the note that were seen after the change `since` are a part of it, and are named so.
         """
         entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
 
@@ -598,7 +599,7 @@ class Journal:
                 fields = msgspec.json.decode(line, type=dict[str, Any])
                 files = [self._old_file(**note) for note in fields.pop("files", ())]
                 entry = msgspec.convert(fields, JournalEntry)
-                # Of two lines about one change the later one counts; titles of the oldest ones are as they were.
+                # Of two lines about one change the later one counts; titles of the oldest may hold secrets.
                 self._put(connection, scope, replace(entry, title=masked(entry.title)), files)
                 connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (entry.id, scope))
 

@@ -76,6 +76,7 @@ class Names:
         """Return the note that `written` means in the note `source`; empty when there is none."""
         name = unquote(written.strip())
         folder = posixpath.dirname(source)
+        # From the folder of the note, which alone is meant by "../", from the workspace, and from memory/.
         for base in (folder,) if name.startswith("../") else (folder, "", "memory"):
             for ending in ("", ".md"):
                 path = posixpath.normpath(posixpath.join(base, name + ending))

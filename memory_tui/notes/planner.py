@@ -319,6 +319,7 @@ class Planner(Struct, frozen=True):
         new = [replace(note, path=targets[note.path], before=None, after=note.before) for note in old]
         # Notes come before others go, so that nothing is lost in between.
         change = Change(kind, title, (*new, *(FileChange(note.path, note.before, None) for note in old)), tuple(notes))
+        # The notes that move, and those that link to one of them.
         texts = {path: data for path in self.links.sources(targets) if (data := current(self.roots, path)) is not None}
         return self.with_trust(follow(change, texts, self.links.paths()))
 

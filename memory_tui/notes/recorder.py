@@ -57,10 +57,10 @@ class Recorder:
         self._telling, self._teller = threading.Lock(), threading.Thread()
 
     def see(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
-        """Record the notes at the absolute paths `changed`, and those that wait since the last look; without any, what
-        became of all since they were last seen. Those that are gone are looked for once more a moment later.
+        """Record the notes at the absolute paths `changed`, and those that wait since the last look.
 
-        Since a look at all with the same `fingerprint` no note has changed.
+        With None all notes are looked at, and those that are gone once more a moment later. No note has changed since
+        a look at all with the same `fingerprint`, which may be None.
         """
         if changed is None:
             with self._lock, self._journal.kept():
@@ -77,6 +77,7 @@ class Recorder:
         if not changed and not self._waiting:
             return
         with self._lock, self._journal.kept():
+            # Where a folder changed, it is not known which notes did.
             if any(self._holds_notes(path) for path in changed if not path.endswith(".md")):
                 self._look(None)
             else:

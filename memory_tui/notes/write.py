@@ -185,6 +185,7 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
         if make and os.path.isdir(root):
             durable.make_folder(Path(folder), 0o777)
         descriptor = descend(root, folder, _FOLDER) if _RELATIVE else None
+        # Raises the errors below where the system cannot open folders one by one.
         os.stat(folder)  # noqa: PTH116
     except FileNotFoundError:
         yield None, name
@@ -217,7 +218,10 @@ def standing(roots: Roots, path: str) -> tuple[int, int]:
 
 
 def _refuse_unwritable(roots: Roots, path: str) -> None:
-    """Raise ReadOnly when the note may not be written: its folder would let it be replaced all the same."""
+    """Raise ReadOnly when the note may not be written.
+
+    It is asked for because a new file takes the place of the note, which the folder alone would allow.
+    """
     with parent(roots, path) as (folder, name):
         status = folder.status(name) if folder is not None else None
         if folder is None or status is None:
@@ -331,7 +335,7 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
             view = news.view
             if clash is None or view.other is None or view.mine is None or time.monotonic() > until:
                 raise clash or news from None
-            # They went on in what was written here. Lines twice are better than lines lost.
+            # They went on while their text was put back. Lines twice are better than lines lost.
             goal = replace(goal, before=view.other, after=view.merge.united)
             continue
         final = final and closed
@@ -396,7 +400,10 @@ def _round(
 def _exchanged(
     folder: Folder, name: str, note: int, goal: FileChange, hidden: str, *, late: bool
 ) -> tuple[FileChange, bytes | None, bool]:
-    """Put `goal` in the place of a note; returns what became of it, what it displaced, and if that is closed."""
+    """Put `goal` in the place of the open file `note`. Raises _Replaced where another file has its name by now.
+
+    Returns the change as it came out, the last bytes of what it displaced, and whether nobody writes those any more.
+    """
     _wait_for_rest(folder, name, note, hidden + NEW)
     if not _is_same_file(os.fstat(note), folder.status(name)):
         raise _Replaced
@@ -407,18 +414,23 @@ def _exchanged(
     if result.after is None:
         folder.rename(name, old)
     else:
+        # It was merged with what others wrote, so that the file beside the note is not the text to be put there.
         if result is not goal:
             _write_new(folder, hidden + PART, result.after, note, rename=hidden + NEW)
         if folder.exchange(hidden + NEW, name):
             old = hidden + NEW
         else:
+            # Where names cannot be exchanged, the old file gets a second name before its first one is taken.
             folder.link(name, old)
             folder.rename(hidden + NEW, name)
     return result, *_last_content(folder, note, old)
 
 
 def _last_content(folder: Folder, note: int, old: str) -> tuple[bytes | None, bool]:
-    """Return the last content of the file `old`, written by those who were about to, and whether that is sure."""
+    """Return what the replaced file `old` holds when all who had it open have written, and whether that is sure.
+
+    It is not where somebody has it open still after LATE_SECONDS.
+    """
     if not _is_same_file(os.fstat(note), folder.status(old)):
         # An editor put its own file there after the comparison: that is what was displaced.
         return folder.read(old), True
@@ -427,6 +439,7 @@ def _last_content(folder: Folder, note: int, old: str) -> tuple[bytes | None, bo
         give_back(note)
         lease = quiet(note, LATE_SECONDS)
         now = contents(note, old)
+        # Without leases it was at rest, which is taken for sure.
         if not lease:
             return now, lease is None
         time.sleep(_STAY_SECONDS)

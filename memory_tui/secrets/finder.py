@@ -259,6 +259,7 @@ def redact(text: str) -> str:
 
     Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
     """
+    # In slices as OpenClaw looks at it, so that the same secrets stay.
     for pattern in _of_openclaw():
         is_long = jsstring.utf16_len(text) > _SLICED_FROM
         slices = jsstring.utf16_slices(text, _SLICE) if is_long else [text]

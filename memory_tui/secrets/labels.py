@@ -472,6 +472,7 @@ _WALLET_LABEL, _CODES_LABEL = _pattern("{wallet}", re.IGNORECASE), _pattern("{ba
 def _listed(line: str, above: str) -> Iterator[Span]:
     """Yield the words of a wallet and codes for emergencies, beside their label or in the lines after it."""
     wallet = _WALLET_LABEL.search(line)
+    # Beside the label what stands behind it, in the lines after it the whole line; a line may have one numbered word.
     if wallet or _WALLET_LABEL.search(above):
         phrase = _PHRASE.search(line, wallet.end() if wallet else 0)
         word = _NUMBERED.fullmatch(line)

@@ -224,6 +224,7 @@ def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]
     lengths = list(map(jsstring.utf16_len if jsstring.has_astral(text) else len, lines))
     numbers: Sequence[int] = range(1, len(lines) + 1)
     if max(lengths) > size:
+        # Each piece of a line keeps its number; an empty line, of which no slice comes, is a segment, too.
         cut = [
             (jsstring.well_formed(segment), number)
             for number, line in enumerate(lines, 1)

@@ -109,6 +109,7 @@ def _snapshot(note: NoteFile) -> tuple[bytes, int] | None:
         after = os.fstat(descriptor)
     finally:
         os.close(descriptor)
+    # A writer who was at work changes size or time, or left more or fewer bytes than the file has.
     is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return (data, after.st_mtime_ns) if is_same and len(data) == after.st_size else None
 
