@@ -173,6 +173,7 @@ class Corrections:
                 self._holders[term].append(index)
         self._most_holders = max(30, len(self.lines) // 100)
         """A term of more lines is too common to compare them all."""
+        # A weight is the logarithm of one divided by the share of the lines that have the term.
         self._rarest = math.log(1 + len(self.lines))
         self._weights = {term: math.log(1 + len(self.lines) / len(lines)) for term, lines in self._holders.items()}
 

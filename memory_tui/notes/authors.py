@@ -333,6 +333,7 @@ def _edited(text: str, edit: Replacement, search_from: int) -> tuple[str | None,
         start = len(text)
     if start < 0:
         return None, 0
+    # The hunks of a patch with numbers stand in order, so that the next one is below this one.
     return text[:start] + edit.new + text[start + len(edit.old) :], start + len(edit.new) if edit.line else 0
 
 

@@ -526,7 +526,10 @@ class Journal:
         return connection.last_insert_rowid()
 
     def _forget_old(self, connection: apsw.Connection, scope: int) -> int:
-        """Delete what is older or more than the journal keeps; returns how many changes. An open one stays."""
+        """Delete changes of this program that are too old, or too many for the room, with all edits of their time.
+
+        Returns how many changes; one that is not settled yet is kept, however old it is.
+        """
         oldest = self.clock() - self.most_days * _DAY_SECONDS
         last = connection.execute(_sql("too_much"), (scope, self.most_bytes)).get
         sql = "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)"

@@ -281,6 +281,7 @@ def _merged_into(change: FileChange, other: bytes | None, *, late: bool = False)
     if late and added is not None and base is not None and mine is not None and mine.startswith(base):
         # One program added to the old file and then to the new one: it may be parts of one line.
         return replace(change, before=other, after=mine + added)
+    # The note ended with a whole line before, and ends in the middle of one now.
     is_half_line = bool(other) and not (other or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
     both = merge(base, mine, other, mine_first=late or is_half_line)
     # None is a merge that clashes, unless both sides removed the note.

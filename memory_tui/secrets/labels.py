@@ -260,6 +260,7 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
     of_net = _NETS.search(before) is not None
     if of_net and _is_net_key(value):
         return True
+    # After a sign less is asked of a password; without one it has to look like nothing else.
     if not match["bare"]:
         return _is_password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
     if name == "pass":
@@ -309,6 +310,7 @@ def _value(line: str, match: re.Match[str]) -> str:
     # The sign just before the value, which may be a quotation mark.
     quote = match["open"][-1:]
     quoted = _QUOTES[quote].match(line, match.end()) if quote in _QUOTES else None
+    # Several words in quotes are a sentence, unless they are called a passphrase or one of them has digits.
     if quoted:
         is_phrase = match[0].lower().startswith("passphrase")
         if is_phrase or " " not in quoted[0] or any(map(_MIXED.fullmatch, quoted[0].split())):

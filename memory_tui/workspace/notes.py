@@ -189,6 +189,7 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in wanted))
     shown = [line[:most] for line in wanted[: max(1, fitting)]]
     following = start + len(shown)
+    # Without `lines` the note is read on to its end, with it no further than was asked for.
     last_wanted = min(start - 1 + lines, len(every)) if lines else len(every)
     return NoteLines(
         path=document.path,

@@ -148,6 +148,7 @@ class Walk:
         self._singles: dict[tuple[Inode | str, Inode | str], str] = {}
         """The stored path of each note that is named by itself, by the keys of its folder and of the file."""
         self._extra = False
+        """Whether the root that is read is one of extraPaths."""
         self._room: float = math.inf
         """How many more entries are looked at below one of extraPaths."""
 
