@@ -117,8 +117,8 @@ def call_after(seconds: float, do: Callable[[], None]) -> None:
 def signals_heard(handler: Handler, *, foreground: bool = True) -> Iterator[None]:
     """Have `handler` called for each signal that ends the program; on another thread than the main one nothing changes.
 
-    A SIGHUP that was switched off from outside, as `nohup` does, stays so; of a program that may run in the
-    background of a script (not `foreground`) every signal does, as shells switch off ctrl+c for these.
+    SIGHUP stays switched off where that was done from outside, as `nohup` does. So does every signal where the program
+    may run in the background of a script (not `foreground`), because shells switch off ctrl+c for such programs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -144,6 +144,7 @@ def signals_raised() -> Iterator[None]:
     def handler(number: int, frame: FrameType | None) -> None:
         del frame
         if seen:
+            # As the first signal would have ended it.
             os._exit(exit_status(seen[0]))
         seen.append(number)
         raise Stopped(number)

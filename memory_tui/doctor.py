@@ -234,6 +234,7 @@ def _provider(engine: Engine) -> CheckOutcome:
         return skipped(f"Words alone are searched: none ({plan.provider_origin}).")
     who = engine.providers.who()
     if not who.fine:
+        # A fallback answers, or will once the index is made again: that works.
         state = warning if who.answers or who.standing == "fallback starts" else failed
         return state(who.sentence, who.next_step or _AGAIN)
     began = time.perf_counter()
@@ -280,18 +281,18 @@ def _all_read(engine: Engine) -> CheckOutcome:
     """Tell which notes cannot be read, are found in part, or are left out."""
     status = engine.status()
     aside = ""
-    if others := beside(engine.plan.roots):
-        aside = f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them."
+    if no_memory := beside(engine.plan.roots):
+        aside = f" {plural(no_memory, 'Markdown file')} of this folder are no memory; --whole yes reads them."
     if not status.freshness.total:
         step = "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace."
         return failed(f"There is no note in {engine.plan.roots.workspace}.{aside}", step)
-    read = [f"{note.path}: {note.detail}" for note in status.freshness.of("failed")]
-    damaged = [f"{note.path}: {note.detail}" for note in status.in_part]
-    left = [f"{note.path}: {note.reason}" for note in status.freshness.left_out if not note.expected]
+    unreadable = [f"{note.path}: {note.detail}" for note in status.freshness.of("failed")]
+    in_part = [f"{note.path}: {note.detail}" for note in status.in_part]
+    left_out = [f"{note.path}: {note.reason}" for note in status.freshness.left_out if not note.expected]
     for state, notes, evidence, fix in (
-        (failed, read, "cannot be read", "Mend or move it."),
-        (warning, damaged, "found in part", "memory-tui inbox converts notes."),
-        (warning, left, "left out", "memory-tui why --file PATH shows the rule."),
+        (failed, unreadable, "cannot be read", "Mend or move it."),
+        (warning, in_part, "found in part", "memory-tui inbox converts notes."),
+        (warning, left_out, "left out", "memory-tui why --file PATH shows the rule."),
     ):
         if notes:
             return state(f"{plural(len(notes), 'path')} {evidence}, for instance {notes[0]}.", f"{fix} {_ALL}")

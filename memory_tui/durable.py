@@ -420,6 +420,7 @@ def shared(path: Path) -> str:
         mount, _, source = line.partition(" - ")
         fields = mount.split(" ")
         if source and len(fields) > _POINT_FIELD:
+            # A space is written as its octal number.
             point = fields[_POINT_FIELD].replace("\\040", " ")
             # Of two mounts at one place the later one lies on top.
             if path.is_relative_to(point) and len(point) >= len(longest):

@@ -93,6 +93,7 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
                     return None
                 holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
                 _write(descriptor, json.dumps(to_builtins(holder)))
+                # The lock is had: from now on `release` closes the file.
                 closing.pop_all()
                 return cls(path, descriptor)
         except OSError as error:

@@ -185,6 +185,7 @@ def choose(options: Options) -> Plan:
     by_file = bool(options.config) and not options.workspace
     config = configuration.load(options.config, None if by_file else folder, options.agent)
     if by_file and config.agent.named:
+        # The agent whose configuration it is has a workspace of its own.
         folder = None
     chosen = {}
     backend_values: dict[str, object] = {}
@@ -207,6 +208,7 @@ def choose(options: Options) -> Plan:
     if options.provider:
         origin = NAMED
     elif provider not in (*config_keys.PROVIDERS, ""):
+        # OpenClaw has providers that memory-tui has not: their fallback is used, or words alone.
         origin = f"{origin} names {provider}, which memory-tui does not ask"
         fallback = config.text("fallback")
         provider = fallback if fallback in registry.NAMES else "none"

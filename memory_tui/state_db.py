@@ -216,7 +216,10 @@ def mark_taken_over(connection: apsw.Connection, name: str, scope: str) -> None:
 
 
 def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell: Tell) -> None:
-    """Give the broken file another name, unless another process did so meanwhile."""
+    """Give the broken file another name, unless another process did so meanwhile.
+
+    `seen` is the device and inode of the file that made no sense, None where there was none.
+    """
     aside = path.with_name(f"{path.stem}-broken-{time.time_ns()}{path.suffix}")
     try:
         # Under the lock nobody takes the new database for the broken one.

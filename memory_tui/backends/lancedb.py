@@ -235,6 +235,7 @@ class EntryTable:
             # OpenClaw's plug-in has a library that panics over files of version 2.2.
             options = {"new_table_data_storage_version": "2.0"}
             connection = _library().connect(folder)
+            # `exist_ok`: another program may have made it meanwhile.
             return cls(folder, connection.create_table(TABLE, schema=schema, storage_options=options, exist_ok=True))
 
         return _call(folder, "Making a table in", run)
@@ -503,6 +504,7 @@ class VectorSpace:
         # The chain of the notes, where neither command line nor plug-in names another: so its model is loaded once.
         if configured is None and self._shared is not None and self._shared.name not in (NONE, ""):
             return self._shared
+        # Without a fallback, whose vectors could not be compared. Whoever embeds is told of a failure, and nobody else.
         return Chain(replace(configured or self._settings, fallback=""), lambda _error: None)
 
     def _configured(self, usual: ProviderSettings) -> ProviderSettings | None:

@@ -132,6 +132,7 @@ def find(command: str) -> tuple[str, ...]:
             raise QmdFailure(f"There is no file {script}.", INSTALL)
         return _on_path(words[0]), os.path.realpath(script)
     path = Path(_on_path(words[0] if words else "qmd")).resolve()
+    # Where npm puts the package: around the folder of the launcher, or beside it.
     for folder in (path.parent.parent, path.parent / "node_modules" / "@tobilu" / "qmd"):
         # The launcher passes no signal on, and QMD would go on when a run is given up: so QMD's script is started.
         script = folder / "dist" / "cli" / "qmd.js"
@@ -259,6 +260,7 @@ def finished(output: Output, what: str) -> str:
     if not output.code:
         return output.stdout
     lines = [line.strip() for line in (output.stderr or output.stdout).splitlines() if not _NOISE.search(line)]
+    # "rror" is in Error and error.
     errors = [line for line in lines if "rror" in line or "not found" in line]
     first_line = (errors or lines or [f"exit status {output.code}"])[0]
     reason = one_line(first_line, 200).rstrip(".")
@@ -546,6 +548,7 @@ def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
     without_agent = re.sub(r"^agent:[^:]*:", "", key)
     channel, kind = _chat(without_agent)
     if not isinstance(scope, Mapping):
+        # Nothing is configured.
         return "" if kind == "direct" else "The default, direct chats alone,"
     rules = scope.get("rules") or ()
     for number, rule in enumerate(rules if isinstance(rules, Sequence) else [rules], 1):
@@ -719,7 +722,7 @@ class QmdClient:
         self.options = QmdOptions.of(choices)
         index = choices.index.absolute()
         named = choices.options.qmd_home
-        # An index that a person named has neighbours that are not memory-tui's.
+        # Beside an index that a person named lie files of others, so that QMD's folder is called after the index there.
         beside = index.with_name(f"{index.name}.qmd") if choices.options.index else index.parent / "qmd"
         folder = Path(named).expanduser().absolute() if named else beside
         self.place = QmdFolder(folder, owned=not named)

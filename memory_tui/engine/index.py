@@ -128,6 +128,7 @@ class Index:
     def start(self, first: Callable[[], None] = lambda: None) -> None:
         """Begin to work in the background: `first`, then index what changed, then watch."""
         settings = self._plan.settings
+        # From now on this process stays: what a reader cannot use, its writer mends in the background.
         self.opener.resident = True
         self.writer.submit(lambda _: first())
         if settings.on("sync.onSessionStart"):
@@ -431,6 +432,7 @@ class Index:
         if now is not None and (shrink := now.shrink) is not None:
             notices.append(notice("notes_vanished", missing=shrink.missing, known=shrink.known, reason=shrink.reason))
         if now is not None and now.rebuild:
+            # None: of the provider alone, whatever vectors the index has.
             failed = who(self._chain, None).standing == "failed"
             notices.append(notice("rebuild_waits", reasons=now.rebuild, failed=failed))
         if self.batches.waiting:
@@ -438,7 +440,7 @@ class Index:
         return notices
 
     def _follow_sessions(self) -> bool:
-        """Bring the transcripts of the host's database up to date; whether something was said meanwhile."""
+        """Bring the transcripts of the host's database up to date; return whether something was said meanwhile."""
         copies, notices = self._copies, self.opener.notices
         if copies is None:
             return False
@@ -503,6 +505,7 @@ class Index:
                 self.batches.due = None
                 self.request_sync("batch")
             try:
+                # While the writer works, a change may be its own.
                 if self.writer.wait_idle(0) and self._changed_elsewhere():
                     self._emit(events.IndexChanged(time.time()))
                     if self.unsearchable:

@@ -103,6 +103,7 @@ class Notes:
                 raise NoteMissing(f"There is no note {path}.", "Look for its path in an answer of its scope.")
             if not row.chunks and row.detail:
                 raise Unreadable(f"{path} has no text here: {row.detail}.", f"Ask {row.workspace} for it.")
+            # What is indexed is sound UTF-8, whatever the file was.
             return Document(path, store.last_text(row), row.hash, row.size, row.mtime_ns, replaced=0, nul=False)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
@@ -315,6 +316,7 @@ def _indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -
         return f"The index keeps it although the file is missing: {differs.detail}"
     if differs.state != "pending":
         return f"It could not be indexed: {differs.detail}"
+    # It has not grown enough to be worth indexing again.
     if differs.patient:
         return f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
     return f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."

@@ -74,12 +74,13 @@ class Backend:
 
     def refusal(self, session_key: str) -> QmdAnswer | None:
         """Return the answer without hits for a chat that `memory.qmd.scope` denies, whoever would answer; else None."""
-        name = f"{config_keys.QMD}scope"
-        rule = qmd.denial(self._plan.backend_value(name), session_key) if self.is_qmd else ""
+        key = f"{config_keys.QMD}scope"
+        rule = qmd.denial(self._plan.backend_value(key), session_key) if self.is_qmd else ""
         if not rule:
             return None
-        entry = None if name in self._plan.backend_values else self._plan.config.entries.get(name)
-        place = entry.places[-1] if entry is not None else name
+        # A scope that was set on the command line stands in no file; else the last place is the one that counts.
+        entry = None if key in self._plan.backend_values else self._plan.config.entries.get(key)
+        place = entry.places[-1] if entry is not None else key
         sentence = f"{rule} of {place} denies this chat the notes. Ask in a chat that it allows."
         return QmdAnswer(self.client.options.mode, empty=QmdRemark("out-of-scope", sentence))
 

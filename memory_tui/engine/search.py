@@ -74,7 +74,7 @@ class Search:
         self._spells = plan.settings.on("spelling.enabled")
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
-        # Only a profile of a release that has a ledger knows one.
+        # The releases that have a ledger are those with exact paths.
         self._trust = trust.of_plan(plan) if plan.profile.exact_paths else None
         self._lock = threading.RLock()
         self._latest: Corpus | None = None

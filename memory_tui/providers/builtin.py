@@ -58,7 +58,7 @@ class StaticTable:
     def __init__(self, path: Path) -> None:
         import numpy as np
 
-        # Each part is compared with its checksum where it is read.
+        # zipfile compares each part with its checksum where it is read.
         with path.open("rb") as file, np.load(file) as parts:
             self.q: npt.NDArray[np.int8] = parts["q"]
             self.scale: npt.NDArray[np.float32] = parts["scale"]
@@ -68,8 +68,9 @@ class StaticTable:
         self._ids = {token: number for number, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
         self._memory: dict[str, tuple[int, ...]] = {}
-        """Token ids of words, each of which comes again mostly. It never changes, and a full one is replaced."""
+        """Token ids of words, most of which come again. Ids of a word never change; a full memory is replaced."""
         self._characters = 0
+        """Of all words in it together."""
 
     # Text to tokens.
 
@@ -120,13 +121,14 @@ class StaticTable:
             is_one_piece = word.isalnum() and word.isascii() and len(word) <= _LONGEST_PIECE
             pieces_of_words.append([word] if is_one_piece else _PIECE.findall(word))
         distinct = dict.fromkeys(chain.from_iterable(pieces_of_words))
-        # Of printable ASCII, which is letters and digits or one other character, BERT changes the case alone.
+        # A piece of printable ASCII is letters and digits, or one other character: BERT only lowers their case.
         ids = {piece: self._piece_ids(piece.lower()) for piece in distinct if piece.isascii() and piece.isprintable()}
         if foreign := [piece for piece in distinct if piece not in ids]:
             # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
             encoding = self._tokenizer.encode(
                 [well_formed(piece) for piece in foreign], is_pretokenized=True, add_special_tokens=False
             )
+            # A piece of which nothing is left, such as an accent alone, has no token.
             ids.update(dict.fromkeys(foreign, ()))
             # Each token comes with the position of its piece, None for a token that belongs to none.
             for number, token in zip(encoding.word_ids, encoding.ids, strict=True):
@@ -204,7 +206,7 @@ class StaticTable:
         return sums
 
 
-# They stay: without a provider no engine holds what its questions ask.
+# Kept by the process: under the provider none no engine holds the table, and yet its questions use it.
 @cache
 def static_table(path: Path = TABLE) -> StaticTable:
     """Return the table at `path`, opened in about 30 ms the first time.

@@ -328,7 +328,7 @@ class ChainMember(Provider):
         goes_on = outage.cause == state.value
         told_before = goes_on and self._mine
         failure = error if isinstance(error, ProviderFailure) else None
-        # A provider that is left alone repeats why; what it said itself, and when, stays.
+        # A failure that repeats why it is left alone tells nothing new: the outage stays as it is.
         if failure is None or not failure.repeats:
             now = self.settings.clock.now()
             failures, next_try = outage.failures, None
@@ -385,6 +385,7 @@ class Chain:
         self.links: list[ChainMember] = []
         """The providers in their order; none before one is asked for, because `auto` looks at what each needs."""
         self._passed: list[ChainMember] = []
+        """Those that `auto` passed over, because each lacks something."""
 
     # What is used.
 
@@ -565,7 +566,8 @@ class Chain:
         members: list[ChainMember] = []
         self._passed = []
         for name in registry.AUTOMATIC:
-            # The configured endpoint and key are for the first provider that text is sent to, and for no other one.
+            # The configured endpoint and key are for the first provider that text is sent to, and for no other one; a
+            # provider that lacks an approval alone counts as the first, too.
             taken = any(registry.sends(member.name) for member in members)
             taken = taken or any(member.lacks_approval for member in self._passed)
             member = self._member(name, "automatic", first=not taken)

@@ -214,6 +214,7 @@ class Http:
             into.writelines(parts)
             return ""
 
+        # With the key at first, without it where the first answer points to.
         for headers in (self._keys[0], PLAIN):
             answer, text = self._sent("GET", path, headers, body=None, seconds=seconds, file=take)
             if answer.status_code == HTTPStatus.OK:
@@ -488,6 +489,7 @@ class Remote(Provider):
                     raise
                 if failure.state is Cause.TOO_LARGE:
                     self._most_items = min(self._most_items, middle)
+                # Requests of a size that every provider takes, or else halves.
                 smaller = small or smaller
         last_failure = None
         for part in smaller:

@@ -102,6 +102,7 @@ def _space_key(row: ProviderRow, base: str, model: str, settings: ProviderSettin
         fields = {"provider": row.name, "model": model, "baseUrl": address, "headers": _listed(settings.headers)}
     fields["outputDimensionality"] = settings.output_dimensionality
     fields["inputType"] = settings.document_input_type or settings.input_type
+    # What is empty is left out, as OpenClaw does.
     return fingerprint(**{name: value for name, value in fields.items() if value})
 
 
@@ -227,6 +228,7 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
     base = re.sub(r"/v1$", "", _endpoint(row, settings).rstrip("/"), flags=re.IGNORECASE)
     model = _without_prefix(settings.model or row.model, "ollama/")
     name = model.rpartition("/")[2]
+    # What the model wants around a question; `{}` alone, the question itself, for any other model.
     frame = next((frame for prefix, frame in _OLLAMA_QUERIES.items() if name.startswith(prefix)), "{}")
     size = settings.output_dimensionality
 

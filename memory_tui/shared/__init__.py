@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def team_vectors(plan: Plan) -> TeamVectors | None:
-    """Return who may have vectors of these notes; None where a person agreed to no shared index."""
+    """Return what looks up vectors that the team has of texts; None where a person agreed to share no notes."""
     if not (configuration.own(plan.config).value("shared.url") and find_spec("psycopg")):
         return None
     from memory_tui.shared import connection, publish
@@ -30,7 +30,7 @@ def team_vectors(plan: Plan) -> TeamVectors | None:
     try:
         access = connection.access(plan)
     except MemoryTuiError:
-        # Who publishes, or searches there, says why.
+        # Whoever publishes to the shared index, or searches it, is told why; a sync goes on without.
         return None
     return partial(publish.vectors_of, access) if publish.consent(plan, access).kinds else None
 

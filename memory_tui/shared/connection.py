@@ -339,10 +339,11 @@ def _facts(connection: Connection) -> Any:  # noqa: ANN401 - a row with the name
 
 
 def register(connection: Connection) -> None:
-    """Have `connection` know pgvector's type, which must be there."""
+    """Have `connection` know pgvector's type; nothing is done where the database has no pgvector."""
     if (info := TypeInfo.fetch(connection, "vector")) is None:
         return
     info.register(connection)
+    # psycopg takes the number of the type from the class, and each database has another one.
     dumper = type("VectorDumper", (_VectorDumper,), {"oid": info.oid})
     connection.adapters.register_dumper(Vector, dumper)
     connection.adapters.register_loader(info.oid, _VectorLoader)

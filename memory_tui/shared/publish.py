@@ -397,6 +397,7 @@ class Publisher:
         self._due = threading.Event()
         self._failure = ""
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
+        # At once, and not only when the first beat is over.
         self._due.set()
         self._thread.start()
 
@@ -422,9 +423,9 @@ class Publisher:
     def _publish(self) -> None:
         """Publish once, and tell a failure that is new."""
         try:
-            there = access(self._plan)
+            target = access(self._plan)
             with self._reader() as store:
-                publish(store, there, consent(self._plan, there), self._stop)
+                publish(store, target, consent(self._plan, target), self._stop)
             failure = ""
         except (Cancelled, IndexEmpty):
             return
