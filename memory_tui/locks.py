@@ -172,6 +172,7 @@ def is_alive(who: Holder) -> bool:
     """Say whether the process that `who` names still runs, and is not another one with its number."""
     if Path("/proc/self/stat").exists():
         return process_start(who.pid) == who.started
+    # Signal 0 only asks whether the process is there; that of another user refuses it, and is there.
     try:
         os.kill(who.pid, 0)
     except OSError as error:

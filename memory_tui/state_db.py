@@ -255,5 +255,6 @@ def _opened(path: Path, *, make: bool) -> apsw.Connection:
             os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             durable.sync_folder(path.parent)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Milliseconds that it waits for another process.
     connection.set_busy_timeout(5000)
     return connection

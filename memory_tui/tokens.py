@@ -116,7 +116,7 @@ def words_above(path: str, headings: Sequence[str]) -> str:
     """
     date = _DAY.search(path)
     day = date[0] if date else ""
-    # A day that cannot be stays in figures.
+    # A date that does not exist, as 2026-02-31, stays in figures; no date at all, too.
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
     name = letters_of(_DAY.sub(" ", path.rpartition("/")[2].rpartition(".")[0])).strip()

@@ -182,6 +182,7 @@ _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 def _failure(folder: str, doing: str, error: BaseException) -> MemoriesUnavailable:
     """Return why LanceDB failed at `doing` something with `folder`, as a sentence, or that it is damaged."""
     text = str(error)
+    # As the patterns are written: kinds of errors have no blanks, sentences have.
     key = text.lower().replace(" ", "")
     for pattern, sentence, next_step in _REASONS:
         if re.search(pattern, key):
@@ -679,7 +680,8 @@ class Memories:
             kind_by_version = {
                 int(version): change["kind"]
                 for version, change in changes.read().items()
-                # A table that was made anew counts its versions again, so the time has to fit too.
+                # The version before has to be there still. A table that was made anew counts its versions again, so the
+                # time has to fit too.
                 if int(version) - 1 in times and abs(times.get(int(version), 0) - change["at"]) < _SAME_SECONDS
             }
             if not kind_by_version:

@@ -536,19 +536,21 @@ class Index:
         return True
 
     def _roots_changed(self, rescan: bool) -> None:
-        """Say what became of the roots; where one came back, the index is brought up to date."""
+        """Say what became of the roots; with `rescan`, as one came back or was replaced, bring the index up to date."""
         away = self.root_watch.lost()
         text = " ".join(root.detail for root in away) or "All folders of notes can be read."
         self._emit(events.RootsChanged(time.time(), text, bool(away)))
         if rescan or not away:
             self.request_sync("roots")
+        # Those that cannot be read come first: a sync would refuse them, so that the comparison alone tells of it.
         elif not away[0].readable:
             self.writer.submit(self._compare_only)
 
     def _due(self) -> str:
         """Return why a sync is due, empty when none is."""
         now = time.monotonic()
-        # That the index cannot be opened is said once a minute and not twice a second.
+        # A request that is done and still kept could not open the index: it is made again after a minute, so that the
+        # reason is told once a minute and not twice a second.
         failed = self._request is not None and self._request.done() and now - self._requested < SWEEP_SECONDS
         if failed or not (self.opener.opened or self.opener.path.exists()):
             return ""

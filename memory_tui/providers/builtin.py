@@ -99,7 +99,7 @@ class StaticTable:
     def ids(self, text: str) -> list[int]:
         """Return the token ids of `text`, without special tokens, not cut. No token reaches over a space."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " ").split(" ")
-        # Another thread may put a new one in its place meanwhile.
+        # This one to the end of the call, as another thread may put an empty one in its place meanwhile.
         memory = self._memory
         try:
             # The usual case, as fast as Python goes: all words are remembered.

@@ -433,6 +433,7 @@ class Chain:
             error = ProviderFailure(Cause(outage.cause), outage.error, outage.next_step) if outage.error else None
             fallback = None
             if active > 0:
+                # The one before it, which gave its place up.
                 replaced = members[active - 1]
                 before = replaced.outage
                 since = before.failed_at or 0.0
@@ -454,7 +455,7 @@ class Chain:
         with self._lock:
             members, active = self._standing()
             passed = [member.show_passed_over() for member in self._passed]
-            states = [member.show(active=at == active, before=at < active) for at, member in enumerate(members)]
+            states = [member.show(active=rank == active, before=rank < active) for rank, member in enumerate(members)]
             return (*passed, *states)
 
     @property
@@ -546,7 +547,7 @@ class Chain:
     # What happens by itself.
 
     def _standing(self) -> tuple[list[ChainMember], int]:
-        """Return the members, and where the provider in use stands: the first that was not given up, else the last."""
+        """Return the members, and the index of the one in use: the first that was not given up, else the last."""
         self.links = self.links or self._choose()
         in_place = (index for index, member in enumerate(self.links) if not member.outage.given_up)
         return self.links, next(in_place, len(self.links) - 1)

@@ -145,7 +145,7 @@ def _new_client(url: httpx.URL, *, environment: bool) -> httpx.Client:
         why = f"The certificates that {url.host} is checked with cannot be read: {error.strerror or error}"
         step = "Check SSL_CERT_FILE and SSL_CERT_DIR."
     except (ValueError, ImportError, httpx.InvalidURL) as error:
-        # Another error than the first quotes what may be a password.
+        # The text of the error is not shown: it quotes the address of the proxy, which may hold a password.
         reason = "SOCKS needs the package socksio" if isinstance(error, ImportError) else "it is no address of a proxy"
         why = f"The proxy on the way to {url.host} cannot be used: {reason}."
         step = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY."

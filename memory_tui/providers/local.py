@@ -356,6 +356,7 @@ class LocalModel(Provider):
                     except ProviderFailure as failure:
                         if failure.state is not Cause.NO_VECTOR:
                             raise
+                        # The text is to blame: the others are embedded before that is told.
                         refusal = failure
             if refusal is not None:
                 raise refusal

@@ -472,7 +472,8 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
             if not all(holds(row.text.decode("utf-8", "surrogatepass"), row.hash) for row in rows):
                 problems.append(f"{path}: a text is not what was hashed")
             _, chunks, vectors = passages.rows_of(note)
-            # As `_ROWS` returns them: the columns of a passage, then the list of its vectors by place.
+            # As `_ROWS` returns them: the columns of a passage, then the list of its vectors by place. A vector comes
+            # after the number of its passage, its place and its hash.
             ours = [(seq, *rest, [vector.data for of, _, _, vector in vectors if of == seq]) for seq, *rest in chunks]
             if rows != ours or there[path] != note.hash:
                 problems.append(f"{path}: it is not published as it is indexed")
