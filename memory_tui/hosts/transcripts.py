@@ -102,6 +102,7 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
     return current, problems
 
 
+# The keys of a workspace begin with its hash and ":event:"; ";" is the character behind ":", so that all are between.
 _NOTED = """
 SELECT CAST(value_json AS BLOB) FROM plugin_state_entries
 WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(value_json) < 16384

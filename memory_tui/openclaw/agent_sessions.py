@@ -139,6 +139,7 @@ def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
     for session_id, key, updated, last_message, highest, count, generation in connection.execute(query):
         if _SAFE_ID.match(str(session_id)) and not _LEFT_OUT.search(str(key)):
             at = float(last_message or updated or 0) / 1000
+            # Newest number, count and rewrites: together they change with whatever is said, taken back or rewritten.
             yield AgentSession(str(session_id), f"{highest}.{count}.{generation or ''}", at)
 
 

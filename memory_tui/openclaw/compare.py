@@ -190,6 +190,7 @@ def compare_workspace(
 ) -> IndexComparison | HostProblem:
     """Compare the index at `path` with the notes on disk now, or say why it cannot be read. Raises WorkspaceError.
 
+    `wanted` is what a configuration asks of the index, None for nothing; `agent` is named in the command that mends it.
     The file, its time and its folder stay as they are.
     """
     try:

@@ -247,6 +247,7 @@ def by_note(sessions: Iterable[SessionTurns]) -> list[str]:
     """Return a line for each of the notes that were recalled most: how often it was recalled, and how often quoted."""
     recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
     recalled = Counter(path for recall in recalls for path in {hit.path for hit in recall.entry.hits})
+    # What stands before the # of a citation is the path.
     quoted = Counter(place.rpartition("#")[0] for recall in recalls for place in recall.quoted)
     return [
         one_line(f"{path}: recalled {plural(times, 'time')}, quoted {quoted[path] or 'never'}")
