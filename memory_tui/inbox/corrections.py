@@ -277,7 +277,7 @@ class Corrections:
             for old, value in values:
                 newer = [(day, new, new_value) for day, new, new_value in dated if new.path != old.path]
                 if newer and old.day is None:
-                    _, new, new_value = max(newer, key=lambda day_first: day_first[0])
+                    _, new, new_value = max(newer, key=lambda dated_line: dated_line[0])
                     if _is_changed(value, new_value):
                         yield Correction(new, old)
 

@@ -252,7 +252,10 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
 
 
 def _of_patch(patch: str, cwd: str) -> Iterator[Claim]:
-    """Yield the claims of a patch as a model writes it."""
+    """Yield the claims of a patch as a model writes it: `*** Update File: path`, and below it the lines of its hunks.
+
+    Of a note that it moves only the old path is claimed, as one that is gone.
+    """
     for part in re.split(r"^\*\*\* (?=Add|Update|Delete)", patch, flags=re.MULTILINE)[1:]:
         head, *lines = part.split("\n")
         verb, _, name = head.partition(" File: ")

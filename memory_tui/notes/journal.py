@@ -216,8 +216,10 @@ class Journal:
     def edits(
         self, path: str | None = None, *, since: int = 0, until: int = 0, before: float = 0, most: int = -1
     ) -> tuple[Edit, ...]:
-        """Return the changes that were made, newest first: of one note with `path`, between two numbers, `before` a
-        time (epoch seconds), at most so many.
+        """Return the changes that were made, newest first.
+
+        With `path` those of one note. Their numbers are above `since` and below `until`, their times earlier than
+        `before` (epoch seconds); 0 sets no bound. At most `most` are returned, all of them for -1.
         """
         more = "AND e.at < ?5"
         values: tuple[object, ...] = (self._scope, since, until or sys.maxsize, most, before or math.inf)
@@ -380,6 +382,7 @@ class Journal:
             # What others made of the notes until now is written down first. No file has the size -1, so that whoever
             # looks next reads the note again.
             for file in change.files if is_recording else ():
+                # A file may have a time that is still to come.
                 at = min(entry.at, file.mtime_ns / 1e9) if file.mtime_ns else entry.at
                 self._observe(connection, scope, Sight(file.path, file.before, at, size=-1))
             return self._put(connection, scope, entry, change.files)
@@ -892,6 +895,7 @@ def _read_hidden_file(folder: Folder, hidden: str) -> tuple[bytes, bool]:
     """Return the content of a hidden file, and whether nobody has it open to write any more."""
     descriptor = folder.open(hidden)
     try:
+        # Asked once, without waiting; where it cannot be known (None), it counts as closed.
         closed = quiet(descriptor, 0) is not False
         return contents(descriptor, hidden), closed
     finally:

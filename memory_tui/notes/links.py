@@ -66,7 +66,7 @@ class Names:
     def _by_name(self) -> Mapping[str, list[str]]:
         """Return the paths of the notes by their file name, or a name of their own, as `_plain` compares names."""
         paths: dict[str, list[str]] = {}
-        # Of two notes with one name the one nearer to the top is meant, and a name of its own comes last.
+        # Of two notes with one name the one nearer to the top is meant; names from front matter come last.
         ordered = sorted(self.paths, key=lambda path: (path.count("/"), path))
         for name, path in chain(zip(ordered, ordered, strict=True), self.called.items()):
             paths.setdefault(_plain(name.rpartition("/")[2]), []).append(path)

@@ -260,6 +260,7 @@ def _rebased(change: FileChange, other: bytes | None, *, merging: bool) -> FileC
     if change.before is None and change.after is not None and other is not None:
         # Two have begun the same note: what both began with is what both started from.
         change = replace(change, before=common_head(change.after, other))
+    # Either nobody changed the note, or it is already as it should become: then nothing is left to do.
     if other in (change.before, change.after):
         return replace(change, before=other)
     if not merging:

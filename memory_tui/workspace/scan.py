@@ -334,6 +334,7 @@ class Walk:
             first = singles.get(_key(status, name)) if singles else None
             if first is None:
                 self._keep(stored, absolute, status, root)
+            # The note that is named by itself is kept already, so that it is met here a second time.
             elif first != stored:
                 self.skip(stored, "duplicate", _DUPLICATE)
 
