@@ -334,7 +334,7 @@ class Walk:
             first = singles.get(_key(status, name)) if singles else None
             if first is None:
                 self._keep(stored, absolute, status, root)
-            # The note that is named by itself is kept already, so that it is met here a second time.
+            # A note named by itself is kept already; where this is its own path there is nothing to tell.
             elif first != stored:
                 self.skip(stored, "duplicate", _DUPLICATE)
 
