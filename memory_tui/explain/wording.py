@@ -145,7 +145,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         *(_named(candidate) if named else [_age(candidate, trace)]),
     ]
     for factor in candidate.factors:
-        # Of a note that the question names what its projects say counts alone.
+        # A note that the question names counts 1, whatever its importance: only its projects multiply that.
         if factor.term == "project" or not named:
             marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
             lines.append(ScoreLine("factor", marker, "x", factor.value))
@@ -169,6 +169,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         lines.append(ScoreLine("older", f"its value is an older one: {candidate.newer} states a newer"))
     above = "above 1, because of its factors" if round(candidate.score, 3) > 1 else ""
     lines.append(ScoreLine("score", above, "=", candidate.score))
+    # As few digits as the sum can be redone with.
     for digits in range(3, 10):
         # The score itself has three digits.
         lines = [line if line.label == "score" else replace(line, digits=digits) for line in lines]
@@ -201,6 +202,7 @@ def _gate(candidate: Candidate, trace: Trace) -> str:
 
 
 def _rank(rank: int, pool: int) -> str:
+    """Return a rank among the candidates of one side; 0 is none."""
     if rank and rank > pool:
         return f"{ordinal(rank)}, beyond the {pool} candidates"
     return f"{ordinal(rank)} of {pool} candidates" if rank else f"not among the {pool} candidates"
@@ -211,6 +213,7 @@ def _weight(weight: float) -> str:
 
 
 def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
+    """Return what meaning gives, and how the profile makes it of a cosine."""
     cosine, score, profile = candidate.cosine, candidate.vector, profile_named(trace.profile)
     if cosine is None:
         return ScoreLine("vector", _no_cosine(trace), "+", 0.0)
@@ -274,6 +277,7 @@ def _unmatched(trace: Trace) -> str:
 
 
 def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
+    """Return what words give, and how the profile makes it of bm25."""
     rules, score = profile_named(trace.profile), candidate.text
     if trace.mode == "vectors only":
         return ScoreLine("text", _WORDS_OFF, "+", 0.0)
@@ -339,6 +343,7 @@ def _second(candidate: Candidate) -> list[ScoreLine]:
 
 
 def _measure(measure: MeasurePart) -> ScoreLine:
+    """Return what one measure of the second stage gives, as a line that only informs."""
     title = f"{measure.name}{', left-out ones half' if measure.name == 'line words' else ''}"
     if not measure.points:
         return ScoreLine("", f"{title}: nothing")
@@ -358,6 +363,7 @@ def _named(candidate: Candidate) -> list[ScoreLine]:
 
 
 def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
+    """Return what age takes away or adds, by what the note is aged."""
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if candidate.age_basis == "off":
         return ScoreLine("age", "decay is off")
@@ -381,6 +387,7 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
 
 
 def _mmr(candidate: Candidate) -> ScoreLine:
+    """Return as which the candidate was chosen for variety, and what it is most like."""
     part = candidate.mmr
     if part is None or part.twin is None:
         return ScoreLine("mmr", "off" if part is None else "chosen first")

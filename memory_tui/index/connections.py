@@ -374,6 +374,7 @@ def take_mark(index: Path) -> str:
     """Take the marker away, because the index is about to be written; return what is wrong with it, if anything."""
     path, fits = mark_path(index), was_closed(index)
     try:
+        # Called for its errors, which `_marker` passes over.
         read_beside(path)
         if _marker(index) is not None:
             durable.remove_file(path)

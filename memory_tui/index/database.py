@@ -503,6 +503,7 @@ class Database:
             else:
                 connection = _connect(where)
         except (_Unusable, apsw.Error) as error:
+            # A damaged file is dealt with below; any other failure of SQLite is raised.
             if isinstance(error, apsw.Error) and not isinstance(
                 failure := explained(error, where), errors.IndexDamaged
             ):
@@ -624,6 +625,7 @@ def _connect(path: Path) -> apsw.Connection:
     try:
         connection.set_busy_timeout(5000)
         version = _version(connection)
+        # Of a file without tables the size of pages can still be chosen.
         if version == 0:
             connection.pragma("page_size", PAGE_SIZE)
             connection.pragma("application_id", APPLICATION_ID)
@@ -757,6 +759,7 @@ def _migrate(connection: apsw.Connection) -> None:
     # Another process may have done it meanwhile.
     if (version := connection.pragma("user_version")) < SCHEMA_VERSION:
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT NULL").fetchall()
+        # A version of 0 is that of an empty file.
         for (name,) in tables if version else ():
             if name in REMADE:
                 connection.execute(f"DROP TABLE {name}")

@@ -241,11 +241,14 @@ class Embedder:
         lacking = iter(self.lacking(texts, cached) if ask else ())
         while self.provider and (batch := list(islice(lacking, self._mode.texts))):
             self._stop.check()
-            fresh |= self._take(batch, texts)
+            fresh |= self._embed(batch, texts)
         return cached | fresh, fresh.keys()
 
     def lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
-        """List whose vector the provider may be asked for; what is withheld is noted, what it refused left out."""
+        """Return the hashes of those `texts` whose vector the provider may be asked for.
+
+        Texts that it refused are left out, and so are those withheld from it, which the index remembers.
+        """
         lacking = [digest for digest in texts if digest not in cached]
         if not self.provider or not lacking:
             return []
@@ -253,7 +256,7 @@ class Embedder:
         lacking = [digest for digest in lacking if digest not in rejected]
         return sendable(self._store, texts, lacking, self._mode.cleared) if self._mode.withheld else lacking
 
-    def _take(self, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
+    def _embed(self, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
         """Ask for the vectors of `batch`, texts or labels of media files, store them, and return their ids by hash.
 
         Of a call that fails those are stored that were finished before.
@@ -263,7 +266,7 @@ class Embedder:
         if self._roots.media is not None:
             inputs = [self._media_or_text(text, digest) for text, digest in zip(inputs, batch, strict=True)]
         try:
-            return self._add(batch, self.provider.embed(inputs, "document"))
+            return self._store_vectors(batch, self.provider.embed(inputs, "document"))
         except ProviderError as failure:
             self.error = failure.message
             ids: dict[str, int] = {}
@@ -272,7 +275,7 @@ class Embedder:
             with suppress(ProviderError):
                 if places := sorted(done):
                     vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
-                    ids = self._add([batch[place] for place in places], vectors)
+                    ids = self._store_vectors([batch[place] for place in places], vectors)
             if not isinstance(failure, ProviderFailure) or failure.state not in OF_THE_TEXT:
                 self.provider = None
             elif len(batch) == 1 and not ids:
@@ -281,7 +284,7 @@ class Embedder:
                 # It was refused as a whole, or in part: asked for one by one, the texts that are to blame show.
                 for digest in batch:
                     if digest not in ids and self.provider is not None:
-                        ids |= self._take([digest], texts)
+                        ids |= self._embed([digest], texts)
             return ids
 
     def _media_or_text(self, text: str, digest: str) -> str:
@@ -305,7 +308,7 @@ class Embedder:
         media = self._roots.media
         return MediaText(text, media.most_bytes if media else 0, load)
 
-    def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
+    def _store_vectors(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
         """Store the vectors; return their ids by hash. Raises ProviderError for an answer that must not be stored."""
         name, dims = self._identity.provider, self._identity.dims
         if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (len(digests), dims):
@@ -386,6 +389,7 @@ class BatchJobs:
         texts = self._texts(store, service, identity, mode)
         self.waiting = len(store.waiting(identity)) + len(texts)
         if goes_on and self.waiting:
+            # The older a job is, the less often it is looked at.
             age = service.settings.clock.now() - job.submitted_at if job and job.remote_id else 0.0
             self.pause = max(service.jobs.poll_seconds, min(age * _PAUSE_SHARE, _LONGEST_PAUSE))
             self.due = time.monotonic() + self.pause
@@ -418,7 +422,7 @@ class BatchJobs:
             if not self._has_ended(store, service, identity, job):
                 return
             job = None
-        # What an earlier process sent may have become a job.
+        # A file without a job: an earlier process may have had one made, and died before it wrote down its name.
         remote_id = service.find(job.file_id) if job is not None else ""
         if job is None:
             texts = self._texts(store, service, identity, mode)
@@ -468,6 +472,7 @@ class BatchJobs:
         """Tell a failure, and give up where that is right; return whether the next sync should try again."""
         job = open_job(store, identity)
         passes = failure.state in PASSING
+        # A job that is submitted goes on, unless the provider knows it no more or it is late.
         runs = job is not None and bool(job.remote_id)
         lost = failure.state is Cause.UNKNOWN_MODEL or (job is not None and passes and _is_late(service, job))
         if runs and not lost:

@@ -359,6 +359,7 @@ def prune(store: Store, most: int) -> None:
     used = "(SELECT count(*) FROM chunks) - (SELECT count(*) FROM windows)"
     surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {used}")
     any_orphan = f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"
+    # With `most` at 0 every orphan goes, even where vectors are fewer than chunks.
     if surplus > most or (most == 0 and store.value(any_orphan)):
         with store.writing():
             store.query(

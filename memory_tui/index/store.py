@@ -140,6 +140,7 @@ class ChunkPage(Struct, frozen=True):
         A vector may be None; without `dims` it is whether the chunk has one to compare, None for not known.
         Raises ValueError, TypeError, OverflowError for rows that make no sense.
         """
+        # Eight empty columns where there is no row.
         rowids, notes, first, last, passages, chunk_ids, embedded, blobs = zip(*rows, strict=True) if rows else [()] * 8
         if not all(1 <= start <= end for start, end in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
@@ -655,7 +656,7 @@ class Store(Database):
         numbers = [int(rowid) for rowid in rowids]
         identity = self.identity()
         some = "c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))"
-        sql = f"SELECT c.id, e.embedding FROM chunks c {self._joined()} WHERE {some}"
+        sql = f"SELECT c.id, e.embedding FROM chunks c {self._vector_join()} WHERE {some}"
         blobs: dict[int, bytes] = dict(self.query(sql, (json.dumps(numbers),)))
         with self.making_sense():
             return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
@@ -664,7 +665,7 @@ class Store(Database):
         """Say whether vec0 holds the vectors."""
         return self.vec0.ready and self.vec0_dims() > 0
 
-    def _joined(self) -> str:
+    def _vector_join(self) -> str:
         """Return what joins a chunk with its vector: vec0's table, which holds none of zeros, or else the cache."""
         return _BY_VEC0 if self.finds_nearest() else _BY_HASH
 
@@ -704,7 +705,7 @@ class Store(Database):
         identity = self.identity() if vectors else None
         live = _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
         if vectors:
-            live = f"{_LIVE}, e.embedding FROM chunks c {self._joined()} WHERE c.occurrence = 0"
+            live = f"{_LIVE}, e.embedding FROM chunks c {self._vector_join()} WHERE c.occurrence = 0"
         rows = self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)

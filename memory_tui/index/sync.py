@@ -558,6 +558,7 @@ class _Pass:
         self._tell(events.SyncStarted(time.time(), report.reason, len(due)))
         try:
             self._forget(scan)
+            # Before a large note what waits is written, so that it is found meanwhile.
             for note in sorted(due, key=lambda note: note.size > _LARGE_BYTES):
                 self._run.stop.check()
                 if note.size > _LARGE_BYTES:
@@ -574,6 +575,7 @@ class _Pass:
             report.error, report.unshared = self.embedder.error, self.embedder.unshared
             # A rebuild passes several times, and each pass adds what it made.
             self.embedder.embedded = self.embedder.shared = 0
+        # The rows that were replaced left empty places in vec0.
         if due:
             index_write.prepare_vec0(store, self._recipe.identity.dims)
 
@@ -631,6 +633,7 @@ class _Pass:
         new, self._new = self._new, []
         self._touching = []
         texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
+        # Where vectors take time, or are left to a batch job, only those are taken that exist already.
         ids, fresh = self.embedder.ids(texts, ask=self._run.batches is None and not self._run.manner.later)
         if new:
             index_write.replace_files(self._store, new, self._recipe.identity.model, ids)

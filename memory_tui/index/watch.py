@@ -85,7 +85,7 @@ class Watcher:
         """What is done, in words."""
         self.stalled = ""
         """Why saved files are not noticed although they should be; empty where they are."""
-        self._roots, self._quiet, self._call, self._emit, self._see = roots, quiet, changed, emit, seen
+        self._roots, self._quiet, self._on_changed, self._emit, self._on_seen = roots, quiet, changed, emit, seen
         self._ended = False
         self._stop: Stop | None = None
         self._thread: threading.Thread | None = None
@@ -109,7 +109,7 @@ class Watcher:
         if on and not self._ended:
             self._stop = Stop()
             self._thread = threading.Thread(target=self._run, args=(self._stop,), name="watcher", daemon=True)
-        self._news("on" if on else "switched off")
+        self._tell("on" if on else "switched off")
         if self._stop is not None and self._thread is not None:
             self._thread.start()
 
@@ -130,9 +130,9 @@ class Watcher:
         """Report that it does not work for `reason`, or does again where that is empty."""
         if reason != self.stalled:
             self.stalled = reason
-            self._news(reason or "on")
+            self._tell(reason or "on")
 
-    def _news(self, detail: str) -> None:
+    def _tell(self, detail: str) -> None:
         """Tell what the watcher does now."""
         self.detail = detail
         self._emit(WatchChanged(time.time(), self.on, detail))
@@ -158,11 +158,11 @@ class Watcher:
     def _watch(self, view: _View, stop: Stop) -> None:
         """Look at events and statuses until the folders to watch are others."""
         # What was saved while nobody watched is noticed by a look at everything.
-        self._note(began=True)
+        self._note_change(began=True)
         for changes in self._events(view, stop):
             if not self.armed.is_set():
                 self._fail("")
-                self._see(None)
+                self._on_seen(None)
                 self.armed.set()
             now = _View.of(self._roots)
             # A folder that is made in the place of a deleted one may get its identity: then only the deletion tells.
@@ -170,8 +170,8 @@ class Watcher:
             news = {path for change, path in changes if _can_matter(change, path, self._roots)}
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
             if replaced or now != view or news:
-                self._note(began=replaced)
-            self._see(None if replaced else news)
+                self._note_change(began=replaced)
+            self._on_seen(None if replaced else news)
             self._announce()
             if replaced:
                 return
@@ -198,7 +198,7 @@ class Watcher:
         while not stop.wait(_TICK_MS / 1000):
             yield set()
 
-    def _note(self, *, began: bool) -> None:
+    def _note_change(self, *, began: bool) -> None:
         """Note that something changed now.
 
         A watcher that only `began` guesses so, and emits nothing before the quiet time is over. In all other cases the
@@ -216,7 +216,7 @@ class Watcher:
         settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
         if self._changed and settled:
             self._changed = False
-            self._call()
+            self._on_changed()
         elif self._changed and now - self._announced >= self._quiet:
             self._announced = now
             self._emit(NotesChanged(time.time()))
@@ -253,7 +253,7 @@ class RootWatch:
         """Of the last comparison of disk and index: roots where notes are missing on another device, and all roots
         where there were notes. The next look at the states examines the roots again.
         """
-        self._judged: object = None
+        self._examined_for: object = None
         self._reported: tuple[RootState, ...] | None = None
         self._identities: dict[str, Identity] = {}
 
@@ -268,7 +268,7 @@ class RootWatch:
 
     def states(self) -> tuple[RootState, ...]:
         """Return the state of each root: as last examined while the thread runs, else examined with each comparison."""
-        old = self._judged is not self.comparison or time.monotonic() - self._examined > _YOUNG_SECONDS
+        old = self._examined_for is not self.comparison or time.monotonic() - self._examined > _YOUNG_SECONDS
         if old and not self._thread.is_alive():
             self._examine()
         states = {root.path: root for root, _ in self._probes}
@@ -312,7 +312,7 @@ class RootWatch:
     def _examine(self) -> None:
         """Ask for each root whether it can be read."""
         probes: list[Probe] = []
-        self._judged = self.comparison
+        self._examined_for = self.comparison
         _, indexed = self.comparison
         for path, absolute in root_places(self._roots).items():
             # Told before the look, because a file system that hangs never comes back from it.

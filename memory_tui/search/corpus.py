@@ -286,6 +286,7 @@ def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, has_ve
 
 
 _one_at_a_time = threading.Lock()
+"""Held while the number of threads, which is one of the whole process, is changed."""
 
 
 @cache
@@ -297,7 +298,10 @@ def _openblas() -> ctypes.CDLL | None:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Multiply by one thread while inside: where a program imported numpy first, OPENBLAS_NUM_THREADS came too late."""
+    """Let numpy multiply by one thread inside.
+
+    OPENBLAS_NUM_THREADS would do that too, but numpy reads it once, and a program may import numpy before us.
+    """
     library = _openblas()
     if library is None:
         yield

@@ -67,18 +67,18 @@ def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
     """
     ends = [start + len(word) for start, word in places]
     inside, best, bounds = Counter[str](), -1.0, (0, 0)
-    # The place behind the last word of the window.
-    after = 0
+    # The number of the first word behind the window; `at` is that of its first word.
+    end = 0
     for at, (start, word) in enumerate(places):
         # The window moves along the words: each enters it once and leaves it once.
-        while after < len(places) and (after < at or ends[after] <= start + length):
-            inside[places[after][1]] += 1
-            after += 1
+        while end < len(places) and (end < at or ends[end] <= start + length):
+            inside[places[end][1]] += 1
+            end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(count > 0 for count in inside.values()) + 0.01 * (after - at)
+        value = sum(count > 0 for count in inside.values()) + 0.01 * (end - at)
         if value > best:
-            best, bounds = value, (start, ends[after - 1] if after > at else start)
-        if after > at:
+            best, bounds = value, (start, ends[end - 1] if end > at else start)
+        if end > at:
             inside[word] -= 1
     return bounds
 

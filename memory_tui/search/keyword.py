@@ -92,19 +92,19 @@ class Matcher(Struct, frozen=True):
 
         Words that are too short for trigrams are looked for in the texts, all others by full-text search.
         """
-        every = tokens.WORD.findall(query)
-        unique = tuple(dict.fromkeys(every))[: tokens.MOST_WORDS]
+        written = tokens.WORD.findall(query)
+        unique = tuple(dict.fromkeys(written))[: tokens.MOST_WORDS]
         looked_through = dict.fromkeys(filter(self._is_looked_through, unique))
         # Full-text search then gets the words with their repeats, and adds up their ranks itself.
-        as_written = not looked_through and len(every) <= _MOST_REPEATED
-        needed = every if as_written else [word for word in unique if word not in looked_through]
+        as_written = not looked_through and len(written) <= _MOST_REPEATED
+        needed = written if as_written else [word for word in unique if word not in looked_through]
         if not unique:
             return KeywordSide()
         result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if result is not None and not as_written:
-            result = self._repeated(result, {word: count - 1 for word, count in Counter(every).items()})
+            result = self._repeated(result, {word: count - 1 for word, count in Counter(written).items()})
         for word in looked_through:
-            result = _both(result, self.words.containing(word))
+            result = _intersection(result, self.words.containing(word))
             if not len(result[0]):
                 break
         postings = self._postings(result or _NOTHING)
@@ -149,7 +149,7 @@ class Matcher(Struct, frozen=True):
             if tells_all or not all(count(meant)):
                 corrected = corrections(query.rest, meant, lambda word: count([word])[0], self._vocabulary)
         searched = _searched(terms.searched, corrected) if corrected else terms.searched
-        every = *searched, *terms.common
+        all_words = *searched, *terms.common
         # A word that was not counted would weigh as if no chunk held it.
         count((*searched, *tokens.syllable_pairs(query.text)))
         matches = searched and self.join != "AND"
@@ -162,13 +162,13 @@ class Matcher(Struct, frozen=True):
             common=tokens.left_out(terms.common, query.rest) if terms.common else (),
             counted=terms.common,
             corrections=corrected,
-            parts=question_parts(query.parts, every, corrected) if len(query.parts) > 1 else (),
+            parts=question_parts(query.parts, all_words, corrected) if len(query.parts) > 1 else (),
             time_alone=query.time_alone,
             for_now=query.for_now,
             value=query.value,
         )
         postings = self._postings(self._by_any(searched, terms.common, frequency)) if matches else Postings()
-        newest = self._newest_of_same(every) if matches and query.for_now else _NOTHING[0]
+        newest = self._newest_of_same(all_words) if matches and query.for_now else _NOTHING[0]
         return KeywordSide(plan, postings, frequency, newest=newest)
 
     def _vocabulary(self) -> Vocabulary:
@@ -256,7 +256,7 @@ class Matcher(Struct, frozen=True):
 _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
 
 
-def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
+def _intersection(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
     """Return those matches of `result` that are among `rowids`; all of `rowids` where `result` is None.
 
     A match by its letters alone has rank 0, and so the text score 1.

@@ -166,6 +166,7 @@ _SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
 def collation(path: str) -> tuple[object, ...]:
     """Return a key that sorts as ICU's root collation does: by letters, then accents, then lower case first (6.9)."""
     letters: list[str] = []
+    # Each with the number of letters before it.
     accents: list[tuple[int, str]] = []
     cases = ""
     for character in path if path.isascii() else unicodedata.normalize("NFD", path):
@@ -231,11 +232,11 @@ def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
     result: dict[int, Hit] = {}
     for hits in lists:
         for hit in hits:
-            result[hit.row] = _both(result[hit.row], hit) if hit.row in result else hit
+            result[hit.row] = _best_of_both(result[hit.row], hit) if hit.row in result else hit
     return list(result.values()) if len(result) <= LIMIT else limited(sorted(result.values(), key=order_k))
 
 
-def _both(item: Hit, other: Hit) -> Hit:
+def _best_of_both(item: Hit, other: Hit) -> Hit:
     """Return two findings of one chunk as one.
 
     Its score and how that was made come from the better one that found its text, from `item` where neither did.

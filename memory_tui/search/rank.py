@@ -56,6 +56,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     level = None
     if stages:
+        # Where the question asks for now or for a value, `named` tells of that and not of days.
         of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
         is_title = len(evidence.titled) > 0
         level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=is_title)
@@ -314,7 +315,7 @@ class Gate(Struct, frozen=True):
 
 
 def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
-    """Apply OpenClaw's selection: scores of at least minScore, else the keyword hits over the relaxed floor.
+    """Return what passes OpenClaw's selection: scores of at least minScore, else keyword hits over the relaxed floor.
 
     2026.9 adds keyword hits without a vector score; without any score over minScore every keyword hit that is not below
     0 passes (sections 7.4 and 7.8 of the profile's specification).
@@ -758,7 +759,7 @@ class Reranking:
         return result
 
     def _ranked(self, tried: Sequence[Values]) -> list[_Ranked]:
-        """Rank by each of `tried`: those that have the same candidates at once."""
+        """Return a ranking by each of `tried`, in their order; those that have the same candidates are made at once."""
         rules = [Rules.of(self._evidence, values) for values in tried]
         together: dict[_Pool, list[int]] = defaultdict(list)
         for number, rule in enumerate(rules):

@@ -57,9 +57,10 @@ class Rules(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Evidence, values: Mapping[str, Scalar]) -> Rules:
-        """The rules of `values`, one for each knob that ranks: without one side its weight is lost, as in the original.
+        """Return the rules of `values`, one for each knob that ranks.
 
-        Meaning counts by how much of the question is known, and by MODEL_SHARE more where a language model compares.
+        The weight of a side that does not answer is lost, unless the profile gives it to the other. Meaning counts by
+        how much of the question is known, and by MODEL_SHARE more where a language model compares.
         """
         profile = profile_named(str(values["profile"]))
         mode = mode_of(evidence, profile, hybrid=bool(values["query.hybrid.enabled"]))
@@ -292,9 +293,9 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     table["cosine"] = np.nan if compared is None else compared[rows]
     vector_scale = _vector_scores(evidence, profile, table, compared)
 
-    every = np.full(len(refs), np.nan)
-    every[side.postings.rows] = side.postings.bm25
-    table["bm25"] = bm25 = every[rows]
+    bm25_by_row = np.full(len(refs), np.nan)
+    bm25_by_row[side.postings.rows] = side.postings.bm25
+    table["bm25"] = bm25 = bm25_by_row[rows]
     best = float(-side.postings.bm25[0]) if len(matched) else 0.0
     text_scale = max(best, 0.0) if profile.text_score == "magnitude" else 1.0
     if hits:
@@ -321,7 +322,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         order = np.argsort(-(vector * table["vector"] + text * table["text"]), kind="stable")
         stages = _stages(evidence, side, mode, order[:CANDIDATES], table["row"], texts)
         _name(evidence, side.plan, stages[0], table, order, texts)
-    matches = int(np.count_nonzero(~np.isnan(every)))
+    matches = int(np.count_nonzero(~np.isnan(bm25_by_row)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
     return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
 

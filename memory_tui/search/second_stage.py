@@ -516,7 +516,7 @@ class SecondStage:
         """The unit vectors of the question and of each of its words."""
         written = {word for word in tokens.WORD.findall(query.lower()) if not tokens.is_cjk(word)}
         others = {hash(stem) for word in written.intersection(left_out) for stem in tokens.word_stems(word)}
-        self._every = np.concatenate([self._keys, np.array(sorted(others - set(by_key)), np.int64)])
+        self._stems = np.concatenate([self._keys, np.array(sorted(others - set(by_key)), np.int64)])
         """The stems of the words, which rise, and those of others behind them."""
         grams = {word: grams_of(word) for word in words}
         self._grams = np.array(sorted(set().union(*grams.values())), np.int64)
@@ -569,31 +569,31 @@ class SecondStage:
         if is_first:
             new = {**self._reference, **new}
         if new:
-            every = joined(passages_of([*new.values()], self._vocabulary))
-            counts = stem_counts(self._every, every.passages)
+            whole = joined(passages_of([*new.values()], self._vocabulary))
+            counts = stem_counts(self._stems, whole.passages)
             if is_first:
-                self._take_means(every, counts)
-            inside = self._inside(every.passages, counts)
-            grams = gram_counts(self._grams, inside.grams, every)
+                self._take_means(whole, counts)
+            inside = self._inside(whole.passages, counts)
+            grams = gram_counts(self._grams, inside.grams, whole)
             if is_first:
-                self._look_at_reference(every, inside, grams)
-            self._remembered.update(zip(new, self._measured(every, inside, grams), strict=True))
+                self._look_at_reference(whole, inside, grams)
+            self._remembered.update(zip(new, self._measured(whole, inside, grams), strict=True))
         values = [self._remembered[row][0] for row in rows]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
-    def _take_means(self, every: Joined, counts: Floats) -> None:
-        """Set mean lengths and the idf of words that are not searched, by the reference, which is first in `every`."""
+    def _take_means(self, whole: Joined, counts: Floats) -> None:
+        """Set mean lengths and the idf of words that are not searched, by the reference, which is first in `whole`."""
         count = len(self._reference)
-        lines = int(every.lines_from[count])
-        stems = float(every.passages.stem_counts[:lines].sum())
+        lines = int(whole.lines_from[count])
+        stems = float(whole.passages.stem_counts[:lines].sum())
         self._line_length = stems / max(1, lines) or 1.0
-        self._window_length = stems / max(1, int(every.windows_from[count])) or 1.0
-        self._letters_length = float(every.letter_ends[count - 1]) / count or 1.0
+        self._window_length = stems / max(1, int(whole.windows_from[count])) or 1.0
+        self._letters_length = float(whole.letter_ends[count - 1]) / count or 1.0
         holding = (counts[len(self._keys) :, :lines] > 0).sum(axis=1).tolist()
         self._others_idf = np.array([LEFT_OUT * lucene_idf(number, lines) for number in holding])
 
-    def _look_at_reference(self, every: Joined, inside: _Inside, grams: Floats) -> None:
-        """Set the idf of trigrams, and what the best window holds, by the reference, which is first in `every`."""
+    def _look_at_reference(self, whole: Joined, inside: _Inside, grams: Floats) -> None:
+        """Set the idf of trigrams, and what the best window holds, by the reference, which is first in `whole`."""
         count = len(self._reference)
         holding = (grams[:, :count] > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
@@ -601,7 +601,7 @@ class SecondStage:
         pairs = pairs_of(self.query, pairs)
         if len(self._syllables[0]):
             known, pairs = 0.0, SYLLABIC
-        windows = int(every.windows_from[count])
+        windows = int(whole.windows_from[count])
         held, cosine = (float(values[:windows].max(initial=0.0)) for values in (inside.held, inside.window_cosine))
         has = lacks = tuple[str, ...]()
         if held and not pairs:
@@ -631,17 +631,17 @@ class SecondStage:
 
     def held_by_lines(self, texts: Sequence[str]) -> Floats:
         """Return what the best line of each of `texts` holds of the words that do not only ask, by their idf."""
-        every = joined(passages_of(texts, self._vocabulary))
+        whole = joined(passages_of(texts, self._vocabulary))
         idf = np.where(list(map(tokens.only_asks, self._words)), 0.0, self._idf)
-        lines = idf @ (stem_counts(self._keys, every.passages) > 0)
-        return np.asarray(np.maximum.reduceat(lines, every.lines_from[:-1]), dtype=np.float64)
+        lines = idf @ (stem_counts(self._keys, whole.passages) > 0)
+        return np.asarray(np.maximum.reduceat(lines, whole.lines_from[:-1]), dtype=np.float64)
 
-    def _inside(self, passages: Passages, every: Floats) -> _Inside:
-        """Return what the question finds in `passages`, where `every` stem stands so often: (stems, lines)."""
+    def _inside(self, passages: Passages, by_stem: Floats) -> _Inside:
+        """Return what the question finds in `passages`; `by_stem` counts stems in lines: (stems, lines)."""
         starts = passages.window_from
         lengths = passages.stem_counts.astype(np.float64)
         # The stems of words that are searched stand before those of others.
-        counts, others = np.split(every, [len(self._keys)])
+        counts, others = np.split(by_stem, [len(self._keys)])
         lines = okapi_bm25(counts, self._idf, lengths, self._line_length)
         lines += okapi_bm25(others, self._others_idf, lengths, self._line_length)
         in_windows = np.add.reduceat(counts, starts, axis=1)
@@ -784,8 +784,8 @@ def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[
     """Return what neighbours of better candidates lose, and the better one of each (-1 for none).
 
     Both are (rules, candidates). `order` (rules, k) are the candidates that are looked at; those that touch or overlap
-    in one note by the `table` are neighbours; `penalty` is (rules, 1). From the best down, each takes it off its
-    neighbours, once; no score falls below 0. Of equal ones the earlier in `order` is first.
+    in one note by the `table` are neighbours; `penalty` is (rules, 1). From the best down, each takes the
+    penalty off its neighbours, which lose it once; no score falls below 0. Of equal ones the earlier is first.
     """
     lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
     first, last, file = (table[name][order] for name in ("first_line", "last_line", "file"))
@@ -797,13 +797,14 @@ def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[
         return lost, twin
     rules, raw = np.arange(len(scores)), np.take_along_axis(scores, order, axis=1)
     value, of = raw.copy(), np.full(order.shape, -1, dtype=np.int64)
-    # `value` falls as points are taken, `of` is who took them, `left` are those that have not taken theirs yet.
-    left = np.asarray(near.any(axis=2))
+    # `value` falls as points are taken off, `of` is the better one that took them (-1: none), and `waiting` are those
+    # whose turn to take has not come. The best of these is picked by all rules at once.
+    waiting = np.asarray(near.any(axis=2))
     most = np.minimum(penalty, np.maximum(raw, 0.0))
-    while left.any():
-        pick = np.argmax(np.where(left, value, -np.inf), axis=1)
-        left[rules, pick] = False
-        hit = near[rules, pick] & left & (of < 0)
+    while waiting.any():
+        pick = np.argmax(np.where(waiting, value, -np.inf), axis=1)
+        waiting[rules, pick] = False
+        hit = near[rules, pick] & waiting & (of < 0)
         of = np.where(hit, order[rules, pick][:, None], of)
         value = np.where(hit, raw - most, value)
     np.put_along_axis(lost, order, np.where(of >= 0, most, 0.0), axis=1)
