@@ -55,6 +55,7 @@ def headings_above(text: str) -> list[tuple[str, ...]]:
             level, title = titles[number]
             # A heading ends all of its level and below.
             levels = {outer: name for outer, name in levels.items() if outer < level} | {level: title}
+    # Of lines that belong together, as those of a table, the first may name the columns.
     for first, last in together(text):
         row = lines[first - 1].strip()[:LONGEST]
         for number in range(first + 1, last + 1) if row.startswith("|") else ():

@@ -883,6 +883,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     """
     for name, macro in _MACROS.items():
         pattern = pattern.replace(name, macro)
+    # `<day D>` becomes a named group.
     pattern = re.sub(r"<(\w+) ([^<>]*)>", r"(?P<\1>\2)", pattern)
     # The ending of a genitive may follow.
     return re.compile(f"{pattern.replace('(?! ', '(?![oj]*').replace(' ', '[oj]*')}'?")

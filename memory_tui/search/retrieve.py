@@ -466,8 +466,9 @@ def _compared(
 ) -> tuple[Floats | None, Rows, NearestBy]:
     """Return the cosine of every row, the `most` nearest rows, greatest first, and who found them.
 
-    For each nearest row that another one is `shown` for there is one more. A cosine is NaN without a vector; where the
-    store finds the nearest, only these and `matched` have one. Those of both are the original's to the last bit.
+    A nearest row in whose place another one is `shown` is returned beside the `most`, not among them. A cosine is
+    NaN without a vector; where the store finds the nearest, only these and `matched` have one. Those of both are the
+    original's to the last bit.
     """
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""

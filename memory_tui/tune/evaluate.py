@@ -62,8 +62,8 @@ def level_counts(cases: Sequence[Case], settings: Settings) -> LevelCounts | Non
     levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
     trusted = [(query, level is not None and level.level == "found") for query, level in levels]
     answerable = [is_trusted for query, is_trusted in trusted if query.relevant]
-    others = [is_trusted for query, is_trusted in trusted if query.unanswerable]
-    return LevelCounts(answerable.count(False), len(answerable), others.count(True), len(others))
+    unanswerable = [is_trusted for query, is_trusted in trusted if query.unanswerable]
+    return LevelCounts(answerable.count(False), len(answerable), unanswerable.count(True), len(unanswerable))
 
 
 class Measured(Struct, frozen=True):
