@@ -86,7 +86,7 @@ class MemoryApp(App[int]):
 
     def compose(self) -> ComposeResult:
         yield self.first_line
-        # With the first view: one layout for all of it, and one paint.
+        # The first view is made with the rest, so that all is laid out and painted once.
         first = "search" if self.first_query else "notes"
         self.switcher = ContentSwitcher(id="views", initial=first)
         with self.switcher:
@@ -113,7 +113,7 @@ class MemoryApp(App[int]):
         """Open the engine, show what is known, and let it begin."""
         try:
             engine = self.session.opener(self.hear)
-            # One that starts when the app has ended writes where the demo was.
+            # An engine that starts after the end of the app would write into the folder of a demo, which is gone.
             if not get_current_worker().is_cancelled:
                 self.call_later(self.opened, engine)
                 engine.start()

@@ -267,7 +267,7 @@ def what_became(done: AppliedChange) -> str:
     notes = plural(len(paths), "note") if len(paths) > 1 else one_line(paths[0])
     first, last = change.files[0], change.files[-1]
     if change.kind == "rename":
-        # The others are notes whose links follow.
+        # The new name is the first of its files and the old name the last; between are notes whose links follow.
         notes, became = one_line(last.path), f"is now called {one_line(paths[0])}"
     elif first.after is None:
         became = "are gone" if len(paths) > 1 else "is gone"

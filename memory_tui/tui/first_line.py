@@ -39,7 +39,7 @@ class FirstLine(Horizontal):
         # A resize may come before this line has its lamp, and an event when it is gone: then there is none to draw.
         for box in self.query("#lamp").results(Static):
             content = lamp(session, narrow=window_width < 100)
-            # The names of the views take 62 cells.
+            # The names of the views take 62 cells: in a smaller window only a warning is worth the rest.
             box.display = window_width >= 80 or content.plain.startswith("▲")
             box.update(content, layout=False)
 

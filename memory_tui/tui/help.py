@@ -41,6 +41,7 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
     def rows(table: tuple[tuple[str, str], ...]) -> Iterator[Content]:
         for id_, words in table:
             key = format_key(keymap.get(id_, BY_ID[id_].keys).partition(",")[0])
+            # A longer name has no room in its column, and the words say as much.
             name = BY_ID[id_].words if len(BY_ID[id_].words) < 10 else ""
             lead = Content.assemble((f" {key:>3} ", "$accent bold"), (f"{name:<9} ", "bold"))
             for line in Content(words).wrap(width - lead.cell_length):

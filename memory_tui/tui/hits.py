@@ -42,6 +42,7 @@ UNSEEN = "Only the first {} of the first look get the second, which adds up to {
 NOW = re.compile(r" \((?:now|was) [^)]*\)| instead of \d+")
 """What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
+"""The sign of how a person judged a passage."""
 STEPS: Mapping[str, str] = {
     **{"vector": "meaning", "text": "words", "hybrid": "both", "recency": "age", "decay": "age"},
     **{"base": "1st look", "rerank": "2nd look", "next to": "beside", "mmr": "variety", "gate": "sent"},
@@ -57,6 +58,7 @@ LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
+"""The sign, style, words and short words of how well the notes answer."""
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ class Part:
 
 
 def looks(hit: Candidate) -> list[tuple[float, float]]:
-    """Return what words, then meaning have in the first look and in the second, before either is weighed."""
+    """Return two pairs, for words and for meaning: the points of the first look and of the second, not yet weighed."""
     measures = hit.second.measures if hit.second else ()
     meaning = sum(measure.points for measure in measures if "meaning" in measure.name)
     words = sum(measure.points for measure in measures) - meaning
@@ -85,10 +87,11 @@ def parts(hit: Candidate) -> list[Part]:
     """Return words, meaning and age, then what else counts; they add up to the score, and so do their figures."""
     weight = hit.second.weight if hit.second else 0.0
     words, meaning = (first * hit.first_share + second * weight for first, second in looks(hit))
-    running = hit.hybrid * hit.first_share
-    # Of a note that the question names neither age nor factors count.
-    taken = 0.0 if hit.level else running * (hit.age_factor - 1)
-    running += taken
+    # The score so far: each factor multiplies what the ones before it left.
+    so_far = hit.hybrid * hit.first_share
+    # Of a note that the question names (`level` above 0) neither age nor factors count.
+    taken = 0.0 if hit.level else so_far * (hit.age_factor - 1)
+    so_far += taken
     always = [
         Part("words", words, WORDS, "$success"),
         Part("meaning", meaning, MEANING, "$primary"),
@@ -99,8 +102,9 @@ def parts(hit: Candidate) -> list[Part]:
         Part(BESIDE, -(hit.second.lost if hit.second else 0.0)),
     ]
     for factor in () if hit.level else hit.factors:
-        others.append(Part(f"its {factor.term}", running * (factor.value - 1)))
-        running *= factor.value
+        others.append(Part(f"its {factor.term}", so_far * (factor.value - 1)))
+        so_far *= factor.value
+    # What no part explains: the question lifts a note that it names, or the release has a rule of its own.
     gap = hit.score - sum(part.points for part in (*always, *others))
     others.append(Part("named by the question" if hit.level else "rules of this release", gap))
     told = [*always, *(part for part in others if abs(part.points) >= 0.005)]
@@ -116,6 +120,7 @@ def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
     for part in sums:
         if part.glyph:
             points += max(0.0, part.points)
+            # Rounded from the sum so far, so that the pieces add up to the whole bar.
             start, end = end, min(full, round(points / scale * width))
             pieces.append((part.glyph * (end - start), part.style))
     content = Content.assemble(*pieces)
@@ -161,6 +166,7 @@ class Row:
         return self.made[shape]
 
     def _prompt(self, width: int, lines: int) -> Content:
+        """Return the row: place, grade, score, bar, name and age, then the text, in the same line or below."""
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
         score = figure(self.hit.score)
         if isinstance(self.hit.verdict, verdicts.BelowMinScore | verdicts.LoweredByDecay):
@@ -205,6 +211,7 @@ def rows(
     result: list[Row] = []
     listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]
     if asked is not None and asked.candidate is not None and asked.chunk not in [hit.chunk for _, hit in listed]:
+        # A miss that is not listed has its place behind those that are; what no search proposed has none.
         misses = [hit.chunk for hit in trace.lost] if asked.proposed else []
         place = len(trace.recalled) + misses.index(asked.chunk) + 1 if asked.chunk in misses else 0
         listed.append((place, asked.candidate))
@@ -219,6 +226,7 @@ def rows(
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
         age = age_in_list(age_of(hit, trace.now))
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks=tuple(text.marks))
+        # Places count from 1, so the slice begins behind this passage.
         varied = sent and hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
         excerpt = read.get(hit.chunk.rowid) if sent else None
         fate = as_notice(asked.fate).message if asked and not place else ""
@@ -250,7 +258,7 @@ def divider(trace: Trace) -> str:
     words = "your agent does not get these"
     if all(isinstance(hit.verdict, verdicts.BeyondLimit) for hit in trace.lost):
         return f"{words}: it takes {trace.settings.whole(RESULTS)}"
-    # No score reaches what stands for a verdict without a floor.
+    # Infinity stands for a verdict without a floor: no score reaches it, so no reason is given.
     floors = {getattr(hit.verdict, "floor", float("inf")) for hit in trace.lost}
     if len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
         return f"{words}: they score under {figure(max(floors))}"
@@ -264,14 +272,17 @@ def _level_sentence(trace: Trace, *, wide: bool) -> tuple[str, str]:
     """Return in a sentence whether the notes answer, and its style; an empty one where nothing can be said."""
     level = trace.level
     kind, detail = (level.level, level.in_part) if level else ("", "")
+    # By what it was searched is said where that was not both words and meaning.
     by, why = wording.answered_by(trace)
     limits = "" if by == "by words and vectors" else by.replace("vectors", "meaning")
     if detail:
         kind = "in part"
+    # No word that counts is in a note: what was found is only like them.
     if kind in ("in part", "found") and why == trace.plan.unmatched:
         kind, limits = "unmatched", ""
         detail = detail or "like ones"
     mark = " " if detail else ": "
+    # Where no words are listed, a share tells how well the best line matches, unless it has all.
     if level and not detail and (kind != "found" or round(level.signals.held, 2) < 1):
         detail = f"words and like words match {level.signals.held:.0%}"
         if kind == "found":
@@ -301,13 +312,15 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     if read:
         keys = "  c compares " if cut else "  u as written "
     key = Content.styled(keys, "$warning" if read else MUTED)
-    # What is undone by a key is said before how much is sent, which the list shows too.
+    # How words were read, which a key undoes, is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
+    # The first that leaves room for it, else the last; without a head the line says at least what is sent.
     for sentence in (gets, gets_in_short, "" if head else gets):
         left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)
         if left.cell_length + need <= width:
             break
     room = width - left.cell_length - key.cell_length
+    # In fewer cells nothing could be read.
     if room < (8 if read else 2):
         return left.truncate(width, ellipsis=True)
     end = Content.assemble(read.truncate(max(1, room - 2), ellipsis=True), key)
@@ -318,10 +331,11 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
 
 
 def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
+    """Return which words of the question a passage has and lacks, to follow "It"; `spoken` counts each in its text."""
     if not spoken:
         return "is found by its meaning"
     forms = [word.form for word in spoken if word.count]
-    # Of pairs of characters the longest run is the word.
+    # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
     lacks = list(as_asked((word.word for word in spoken if not word.count), trace.query))
     if not holds and row.hit.text_points > 0:
@@ -400,6 +414,7 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
     for part in row.sums:
         lead = Content.assemble(f"{part.name:<9} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
         lines.append(lead + Content.styled(f"  {details.get(part.name, '')}", MUTED))
+    # The pane has six lines: with five parts there is none for the rule.
     if len(lines) < 5:
         lines.append(Content.styled(f"{'':10}────  {second_look(row)}".rstrip(), MUTED))
     # Of the same passages as are counted above the list.
@@ -410,7 +425,8 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
 
 
 def second_look(row: Row) -> str:
-    """Return which part the second look has made more than its weight, in a few words; empty where it did not."""
+    """Return which of words and meaning has more points than its weight, as a second look alone gives; else ""."""
+    # `parts` begins with these two.
     words, meaning, *_ = row.sums
     for part, weight in ((words, row.hit.text_weight), (meaning, row.hit.vector_weight)):
         if row.hit.second and part.points > weight + 0.005:
@@ -419,6 +435,7 @@ def second_look(row: Row) -> str:
 
 
 def _age(row: Row) -> str:
+    """Return the age that counts, in words; "always" for a note that never ages."""
     days = row.hit.age_days
     if row.hit.age_basis == "off":
         return "does not count"
@@ -431,6 +448,7 @@ def sums_in_a_line(row: Row, width: int) -> Content:
     """Return the sums in one line of at most `width` cells, with bars where there is room for them."""
     score = Content.assemble("score ", (figure(row.hit.score), "bold"))
     remark = second_look(row)
+    # The first that fits: the remark goes before the bars do.
     for bar_cells, end in ((6, remark), (3, remark), (6, ""), (3, ""), (0, "")):
         pieces = [*(_sum(part, bar_cells) for part in row.sums), score, Content.styled(end, MUTED)]
         line = Content(" ") + Content("  ").join(piece for piece in pieces if piece)
@@ -450,6 +468,7 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     hit, rows = row.hit, list[Fact]()
     every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
     shares = [figure(share, 4) if share else "" for share in (hit.first_share, hit.second.weight if hit.second else 0)]
+    # The weight of each look, empty for 0: such a look has no term in the sum.
     ways: dict[str, str] = {}
     # How words and meaning come about where there were two looks; of what else counts a step below tells.
     for name, look in zip(("words", "meaning"), looks(hit), strict=True) if hit.first_share != 1.0 else ():
@@ -522,6 +541,7 @@ class Remedy:
 
     def effect(self, width: int) -> Content:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
+        # What drops out of the first places is told by its place.
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
         count = f"{len(self.out)} out{best and f', {best} too'}"
         drops = count.replace("out", "drop out", 1) if self.out else "nothing else drops out"
@@ -551,7 +571,10 @@ def turns(change: Change) -> str:
 def remedies(
     changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, tuple[int, str]], most: int = 6
 ) -> list[Remedy]:
-    """Return the changes that have a passage sent, least harm first, then the questions that do."""
+    """Return up to `most` changes that have a passage sent, least harm first, then the questions that do.
+
+    `names` tells the place and the name of each listed passage by its rowid.
+    """
     result = []
     for change in changes[:most]:
         out = sorted(names.get(ref.rowid, (0, one_line(ref.path))) for ref in change.drops_out)

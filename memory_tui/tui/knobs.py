@@ -112,7 +112,7 @@ def same(left: Settings, right: Settings) -> bool:
 
 
 def share(key: str, value: Scalar) -> float:
-    """Return where a number is on its scale, 0 to 1; that of words is the other way round than that of meaning."""
+    """Return where a number is on its scale, 0 to 1; of the weight of meaning it is the share that words have."""
     knob = BY_KEY[key]
     low, high, clamped = knob.low, knob.high, min(knob.high, max(knob.low, float(value)))
     # A scale over more than two powers of ten is logarithmic.

@@ -91,8 +91,9 @@ class Palette(CommandPalette):
 
     @on(Input.Submitted)
     async def take(self, event: Input.Submitted) -> None:
-        """Do the command under the cursor when the list is that of the words; a second enter does nothing."""
+        """Do the command under the cursor, once the list is that of the typed words; a second enter does nothing."""
         event.prevent_default().stop()
+        # The list is filled by workers of the palette.
         await asyncio.gather(*(each.wait() for each in self.workers if each.node is self), return_exceptions=True)
         row = self.query_one(CommandList).highlighted_option
         if self.is_active and isinstance(row, CommandRow):
@@ -139,6 +140,7 @@ class Commands(Provider):
             if score := exact.get(command) or min(matcher.match(command.title), 1.0):
                 row = self._row(matcher.highlight(command.title), command)
                 yield Hit(score, row, partial(self.app.post_message, Chosen(command)), command.title)
+        # More digits are no line of a note.
         number = query.strip().removeprefix(":")
         if number.isdecimal() and len(number) < 10:
             title = f"Go to line {int(number)} of the note"

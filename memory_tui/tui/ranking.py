@@ -62,6 +62,7 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
     """Return a knob in a line: its name, its value, its scale, and what a step to either side does."""
     value = settings.values[key].value
     name, text = knobs.NAMES[key], knobs.shown(key, value)
+    # Six cells are gaps; a scale of so few tells nothing.
     room = width - LEAD - 2 * EFFECT - 6
     scale = f"  {knobs.slider(key, value, room)}" if room > 6 else ""
     lead = Content.assemble(f" {name} ", (f"{text:>{LEAD - len(name) - 1}}", "bold"), (scale, "$primary"))
@@ -80,13 +81,14 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     help = knob.help.replace("chunk", "passage").replace("second stage", "second look")
     if key == knobs.PROFILE:
         help = ELSEWHERE
-    # Behind `t` stands what a person needs to turn it, so it is not cut.
+    # The help is wrapped and not cut: a person turns the knob by it.
     return Content("\n").join([*(Content(" ") + row for row in Content(help).wrap(max(1, width - 1))), last])
 
 
 def difference(patch: Patch) -> Content:
     """Return what writing a ranking does: the values in words, what has no place there, and the lines of the file."""
     pieces = [(f"Into {safe(str(patch.target))}:\n", "bold")]
+    # Only the knobs that rank have words; the lines of the file show the others.
     turned = [change for change in patch.changes if change.key in knobs.NAMES]
     turns = [knobs.turn(change.key, change.after, change.before) for change in turned]
     pieces += [(f"  {turn}   at {safe(change.place)}\n", "") for turn, change in zip(turns, turned, strict=True)]
@@ -111,6 +113,7 @@ def line(settings: Settings, configured: Settings, width: int, *, is_past: bool 
     head = Content.styled(f" {name:<9}", f"bold {WARN}" if is_tried else "bold")
     room = width - len(tail) - 2
     short = [NOW.sub("", item) for item in items]
+    # The first changes and a count of the rest, ever fewer, because the longest that fits is taken.
     counted = (f"{'  '.join(short[:shown])} and {len(short) - shown} more" for shown in range(len(short) - 1, 0, -1))
     ways = "  ".join(items), "  ".join(short), *counted
     words = next((way for way in ways if head.cell_length + len(way) <= room), plural(len(items), "knob"))
@@ -118,7 +121,7 @@ def line(settings: Settings, configured: Settings, width: int, *, is_past: bool 
 
 
 def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the knobs of a ranking as far as a line of `width` cells has room for them."""
+    """Yield what four knobs are at; in a narrow line the lower limit gives way to the half-life, if that counts."""
     wide = width >= 100
     if WEIGHT in keys:
         yield f"words weigh {knobs.figure(1 - settings.number(WEIGHT))}"

@@ -101,6 +101,7 @@ class MarkdownText(TextArea):
     def get_line(self, line_index: int) -> Text:
         """Return a line with its Markdown styled."""
         line = super().get_line(line_index)
+        # After an odd number of fences a block of code is open.
         opened = sum(row < line_index for row in self.fences) % 2
         if opened or line_index in self.fences:
             self.styled(line, "code")
@@ -174,7 +175,7 @@ class Reader(MarkdownText):
         """Put the cursor on a line of the note, with what is above it in sight."""
         row = next((row for row, number in enumerate(self.numbers) if number >= line), len(self.numbers) - 1)
         self.move_cursor((max(0, row), 0))
-        # What comes after the line that decided is worth more than what comes before; so it is in a pane of few lines.
+        # One line above is enough where a line decided, as what follows is worth more, and in a pane of few lines.
         above = 1 if self.decided or self.size.height < 12 else self.size.height // 3
         self.scroll_to(y=self.cursor_row - above, animate=False, immediate=True)
 
@@ -196,11 +197,11 @@ class Reader(MarkdownText):
         return runs(self.marked or selected) or [(self.line, self.line)]
 
     def get_cursor_down_location(self) -> tuple[int, int]:
-        """Go to the next line of the note, which is what is highlighted and copied, not to its next row."""
+        """Return where the cursor goes: to the next line of the note, which is what is copied, not to its next row."""
         return min(self.cursor_location[0] + 1, self.document.line_count - 1), 0
 
     def get_cursor_up_location(self) -> tuple[int, int]:
-        """Go to the line of the note before this one."""
+        """Return where the cursor goes: to the line of the note before this one."""
         return max(self.cursor_location[0] - 1, 0), 0
 
     @property
@@ -224,6 +225,7 @@ class Reader(MarkdownText):
         line = super().get_line(line_index)
         number = self.numbers[line_index] if line_index < len(self.numbers) else 0
         if box := _BOX.match(line.plain):
+            # Three cells for the three of `[ ]`, so that no column moves.
             start = box.start(1)
             sign = " ☐ " if box[1] == "[ ]" else " ☑ "
             line.plain = f"{line.plain[:start]}{sign}{line.plain[start + 3 :]}"
@@ -242,9 +244,11 @@ class Reader(MarkdownText):
         strip = super().render_line(y)
         y_of_text = y + self.scroll_offset.y
         gutter, *rest = strip
+        # Below the text, and where Textual drew no numbers, there is no gutter to write into.
         if y_of_text >= self.wrapped_document.height or gutter.cell_length != self.gutter_width:
             return strip
         row, _ = self.wrapped_document.offset_to_location(Offset(0, y_of_text))
+        # Only the first of the rows into which a line is wrapped has its number.
         is_first_of_row = y_of_text == self.wrapped_document.location_to_offset((row, 0)).y
         number = self.numbers[row] if row < len(self.numbers) else 0
         mark = "░" if number in self.page.unread else " "
@@ -264,7 +268,7 @@ class Reader(MarkdownText):
     def action_copy(self, text: bool | None = None, hint: str = "") -> None:
         """Copy the chosen lines with their citation, or the citation alone; without `text` what is selected.
 
-        The `hint` is said of more than what was copied.
+        The `hint` is a further sentence, below the one that says what was copied.
         """
         if text is None:
             super().action_copy()
@@ -283,7 +287,7 @@ class Reader(MarkdownText):
         whole = [f"{lines}\n\n{cite}" for lines, cite in zip(texts, cited, strict=True)]
         copied = "\n".join(whole if text else cited)
         self.app.copy_to_clipboard(copied)
-        # It repeats what is short: some terminals keep their clipboard to themselves.
+        # It repeats what fits two lines beside the sentence: some terminals keep their clipboard to themselves.
         width = self.app.size.width
         words = one_line(copied) if len(copied) <= 2 * width - 60 else one_line(", ".join(cited), width)
         self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}\n{hint}", markup=False)
@@ -291,7 +295,7 @@ class Reader(MarkdownText):
 
 def runs(lines: Iterable[int]) -> list[tuple[int, int]]:
     """Return numbers of lines as runs from first to last, in order."""
-    # Lines that follow each other are equally far from their places in the order.
+    # Along a run, number and position both grow by one, so their difference names the run.
     numbered = enumerate(sorted(lines))
     groups = [[line for _, line in group] for _, group in groupby(numbered, lambda pair: pair[1] - pair[0])]
     return [(group[0], group[-1]) for group in groups]

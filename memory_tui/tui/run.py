@@ -119,7 +119,7 @@ class TerminalApp(MemoryApp):
 
     def abandon(self) -> None:
         """Restore the terminal and end the process, whatever still runs."""
-        # A terminal that takes nothing holds up what restores it.
+        # First the way out: a terminal that takes nothing would hold up all that follows.
         call_after(LOOK_SECONDS, self.end)
         if self._driver is not None and not self.is_over:
             self._driver.stop_application_mode()
@@ -129,7 +129,8 @@ class TerminalApp(MemoryApp):
         self.end()
 
     def end(self) -> None:
-        """End the process with what was made for this run alone."""
+        """Remove what was made for this run alone, which exit functions do, and end the process."""
+        # One that hangs does not keep it.
         call_after(HANG_SECONDS, lambda: os._exit(self.code))
         atexit._run_exitfuncs()
         os._exit(self.code)
@@ -168,6 +169,7 @@ class TerminalApp(MemoryApp):
                 stop(number, frame)
 
         def going(number: int, frame: FrameType | None) -> None:
+            # After a SIGSTOP, of which nobody heard: Textual sets up again only what was taken down.
             if not self.stopped and self._driver is not None:
                 self._driver.suspend_application_mode()
             self.stopped = False
@@ -188,6 +190,7 @@ def has_terminal() -> bool:
     """Return whether keys can still be read from the terminal, or from the server of a browser's tab."""
     if not is_served():
         return os.isatty(0)
+    # Asked for no events, it tells only that the server closed its end.
     poll = select.poll()
     poll.register(0, 0)
     return not poll.poll(0)
@@ -222,6 +225,7 @@ def screen_alone() -> Iterator[Callable[[], None]]:
                 real.flush()
             give_back()
             vars(sys)["__stderr__"] = real
+            # Descriptor 2 moved the position of the file that it shares, so that is how much was written.
             noise.seek(max(0, noise.tell() - MOST_NOISE))
             with suppress(OSError):
                 os.write(2, noise.read())

@@ -60,7 +60,7 @@ def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
 
 
 def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> Label:
-    """Return the judgment of a passage: of `line`, else of the one that decided, else of that with most words."""
+    """Return the judgment of `line` of a passage, 0 for the one that decided; if blank, of that with most words."""
     chunk, lines = row.hit.chunk, text.split("\n")
     words = MatchedWords(trace.plan, trace.profile)
     usable = [number for number, written in enumerate(lines) if written.strip()] or [0]
@@ -68,6 +68,7 @@ def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> La
     def matches(number: int) -> int:
         return sum(count > 0 for count in words.counts(lines[number]).values())
 
+    # From the first line of the passage; a line that is blank or outside of it gives way.
     best = (line or row.hit.line) - chunk.start_line
     if best not in usable:
         best = max(usable, key=matches)
@@ -109,6 +110,7 @@ def counts(measured: Sequence[Measured], digits: int) -> list[str]:
     """Return what a question gets on average: passages useful, wrong and not judged, and useful lines not sent."""
     means, sent = mean([row.scores for row in measured]), fmean(len(row.hits) for row in measured)
     missed = fmean((1 - row.scores["recall"]) * len(row.query.relevant) for row in measured)
+    # `noise` counts all that is sent and not useful; what of it is not judged wrong is not judged. No -0 is shown.
     numbers = abs(sent - means["noise"]), means["wrong"], abs(means["noise"] - means["wrong"]), missed
     names = "useful", "wrong", "not judged", "missed"
     return [f"{number:.{digits}f} {name}" for number, name in zip(numbers, names, strict=True)]
@@ -118,6 +120,7 @@ def result(query: Query, measured: Measured | None) -> str:
     """Return what a ranking sends for a question: `2 useful, 1 wrong, 3 not judged of 6 sent, 1 missed`."""
     if measured is None:
         return "" if query.judged else "not judged"
+    # In whole numbers only a count of none begins with 0.
     *parts, missed = ["" if count.startswith("0") else count for count in counts([measured], 0)]
     sent = f"{', '.join(filter(None, parts))} of {len(measured.hits)} sent" if measured.hits else "nothing sent"
     return f"{sent}, {missed}" if missed else sent
@@ -137,11 +140,12 @@ def summary(measured: Mapping[str, Measured], question: str) -> str:
 
 
 def outcome_text(outcome: Outcome) -> Content:
-    """Return what the search for better knobs found, without a gain that is none."""
+    """Return what the search for better knobs found; no gain that chance would explain is claimed."""
     if not isinstance(outcome, Better):
         chance = "the best one tried gains no more than chance would" if outcome.changes else "none gains anything"
         return Content(f"No better setting found: on the half of the questions kept to check it, {chance}.")
     before, after = outcome.before, outcome.after
+    # The weight of words is told with that of meaning.
     lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
     effects = (
         ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
@@ -201,6 +205,7 @@ class SavedQuestions(Dialog[str]):
                 if evidence is None or worker.is_cancelled:
                     return
                 self.cases[query.text] = Case.of(query, evidence)
+            # The evidence stays, but marks may be new.
             self.cases[query.text] = replace(self.cases[query.text], query=query)
         cases = [self.cases[query.text] for query in notebook.judged]
         configured = self.view.attempt(lambda engine: engine.plan.settings) or settings
@@ -277,6 +282,7 @@ class SavedQuestions(Dialog[str]):
         cases = [self.cases[query.text] for query in self.sheet.notebook.judged if query.text in self.cases]
 
         def tell(words: str) -> None:
+            # Ends the search from within; `attempt` says nothing of it.
             if worker.is_cancelled:
                 raise Cancelled
             self.app.call_from_thread(self.query_one("#measures", Static).update, f"{words} ...  esc stops")

@@ -142,6 +142,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
         words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
         yield Fact(words, label="kept by", indent=2)
     yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="with meaning", indent=2)
+    # The worst first.
     marks = {"failed": BAD, "changed while read": WARN, "missing root": BAD, "pending": MUTED}
     notes = [(item, mark) for state, mark in marks.items() for item in fresh.of(state)]
     for item, mark in notes[:_SHOWN]:
@@ -155,7 +156,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
 
 
 def left_out(status: Status, others: int) -> Fact:
-    """Return the lamp that says what no question finds, or finds by words alone; `others` are files beside notes."""
+    """Return the lamp that says what no question finds, or only words do; `others` counts files that are no memory."""
     parts = [
         (len(status.withheld), "not sent, they look like secrets"),
         (len(status.refused), "refused by the provider"),
@@ -164,6 +165,7 @@ def left_out(status: Status, others: int) -> Fact:
     ]
     words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
     words += f"; {plural(others, 'other Markdown file')} not read as memory" if others else ""
+    # What a rule leaves out is no cause to warn.
     mark = WARN if status.withheld or status.refused or status.in_part else GOOD
     return Fact(words, "lamp:left", mark, "left out", style="bold")
 
@@ -254,10 +256,12 @@ def news(session: Session) -> list[Fact]:
     for event in session.news:
         words, mark = event_words(event)
         kind = type(event)
+        # A provider that stands as it stood is no news.
         if not words or (kind is events.ProviderChanged and provider == words):
             continue
         provider = words if kind is events.ProviderChanged else provider
         run = run + 1 if kind is before and kind in _FOLDED else 1
+        # The newest event of a run takes the place of the row before, and counts it.
         if run > 1:
             rows.pop()
             head = f"indexed {run:,} notes, the last " if kind is events.FileIndexed else ""

@@ -52,8 +52,10 @@ def program_key(row: connected_agents.AgentProgram) -> str:
 def programs(rows: Sequence[connected_agents.AgentProgram], log: Log) -> Iterator[Fact]:
     """Yield each agent program with what it gets from this memory, and what failed."""
     for row in rows:
+        # Sentences of what does not work any more.
         lost = [*row.lost, *([row.problem] if row.problem else [])]
         if row.connection is None:
+            # Before the colon stands what is missing, behind it how to get it.
             absent = one_line(row.problem.partition(":")[0])
             does = "enter says why" if absent else "not connected; d connects it"
             yield Fact(absent or row.host.title, program_key(row), MUTED, does=does)
@@ -83,6 +85,7 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
         return
     by = "What the sample's agent asked, which is none of yours" if is_sample else "What agents asked"
     yield Fact(f"{by}, and how it was answered then: {log.tally or plural(len(log.entries), 'recall')}", style="bold")
+    # The last _ENTRIES, backwards.
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
@@ -90,6 +93,7 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
 
 def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
     """Yield each session with its turns, whether the agent asked, and what became of what it got."""
+    # The keys tell `TurnsPage.act` session, turn and recall by their positions.
     for number, session in enumerate(sessions):
         yield Fact(one_line(session.title), style="bold", does=session.sentence)
         for at, turn in enumerate(session.turns):
@@ -97,7 +101,7 @@ def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str])
             if turn.knew:
                 key, mark = f"turn:{number}:{at}", WARN
                 verdict = f"should have asked, {one_line(turn.knew)} answers it: "
-            yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, minute(turn.at)[5:], 1, most=2)
+            yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, label=minute(turn.at)[5:], indent=1, most=2)
             for place, recall in enumerate(turn.recalls):
                 mark = _MARKS.get(recall.entry.reply, MUTED)
                 yield Fact(agent_turns.recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
@@ -109,6 +113,7 @@ def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str])
 
 def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
+    # That no level was worked out is no answer; then the row says whether passages were read.
     answer = entry.reply.removeprefix("no level")
     if not entry.reply:
         answer = "read" if entry.delivered else "not read"
@@ -118,7 +123,7 @@ def question(entry: RecallEntry) -> Fact:
 
 
 def changed(words: str, files: Sequence[connection.PlannedFile]) -> list[str]:
-    """Return what becomes of `files` below what that does, and how to go back; nothing where they stay."""
+    """Return the sentence `words`, how to go back, and the difference of `files`; nothing where no file changes."""
     lines = list(connection.difference(files))
     return [f"{words} Every file is backed up; d on the same row goes back.", "", *lines] if lines else []
 
@@ -164,7 +169,7 @@ class AgentsView(View):
             self.call_later(self.read, *known)
 
     def read(self, programs: Sequence[connected_agents.AgentProgram], log: Log) -> None:
-        """Show them."""
+        """Show what `reload` read: the programs, how many of them lost something, and the log."""
         self.rows, self.logged = programs, log
         lost = sum(bool(row.connection and (row.lost or row.problem)) for row in programs)
         self.screen.query_one(FirstLine).show_count(self.NAME, lost or None)
@@ -181,7 +186,7 @@ class AgentsView(View):
         rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
         if self.session.to_asked:
             self.session.to_asked = False
-            # On the first question, which is below their heading, if there are any.
+            # The cursor goes to the first question, below the heading; without questions to the one row there is.
             rows.highlighted = len(rows.facts) - max(1, len(logged) - 1)
 
     # --- acting ----------------------------------------------------------------------------------------------------
@@ -207,7 +212,8 @@ class AgentsView(View):
             self.explain(entry)
 
     def tell(self, title: str, problem: str) -> None:
-        """Say why an agent cannot be connected, and offer to copy the command that this names."""
+        """Say why an agent cannot be connected, and offer to copy the command that `problem` names, if any."""
+        # What follows the command's name are its arguments.
         reason, verb, words = problem.partition("memory-tui connect ")
         if not verb:
             self.notify(problem, markup=False)
@@ -224,6 +230,7 @@ class AgentsView(View):
         """Let a person choose how the agent under the cursor is connected, and whether what it asks is logged."""
         if (row := self.program) is None:
             return
+        # Keys are `SCOPE log`, or `SCOPE ` without a log.
         offers = {
             f"{scope} {'log' if log else ''}": f"connect {_WHERE[scope].format(row.host.title)}, {words}"
             for scope in row.host.scopes
@@ -233,7 +240,7 @@ class AgentsView(View):
         if made is not None:
             offers |= {"test": "start its server as it does, and ask it", "disconnect": "disconnect it"}
 
-        def answered(choice: str | None) -> None:
+        def do(choice: str | None) -> None:
             if choice == "test" and made is not None:
                 self.notify(f"Starting the server of {row.host.title} ...", markup=False)
                 self.perform(lambda _engine: connection.prove(made.start).sentence())
@@ -243,7 +250,7 @@ class AgentsView(View):
                 scope, _, log = choice.partition(" ")
                 self.connect(row, "project" if scope == "project" else "user", log=bool(log))
 
-        await self.app.push_screen(Choice(row.host.title, list(offers.items())), answered)
+        await self.app.push_screen(Choice(row.host.title, list(offers.items())), do)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The key connects an agent that can be, and disconnects one that is connected."""
@@ -313,6 +320,7 @@ class AgentsView(View):
         elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
             text = Content("\n".join(map(safe, rerun.replayed(again))))
             title = one_line(entry.query, 60)
+            # A yes does nothing itself; what it calls then asks the question in Search.
             verb = "See why in Search, with the knobs of then"
             self.post_message(self.Asks(title, text, verb, lambda _engine: "", lambda: self.ask_again(entry)))
 
@@ -342,6 +350,7 @@ class TurnsPage(Listing):
 
     async def act(self, key: str) -> None:
         """Explain a recall with the knobs of then, or ask what an agent did not ask."""
+        # `turn:SESSION:TURN` or `recall:SESSION:TURN:RECALL`, all by position.
         kind, session, at, *place = key.split(":")
         turn = self.sessions[int(session)].turns[int(at)]
         if kind == "turn":

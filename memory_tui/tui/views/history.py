@@ -40,12 +40,13 @@ _OLDER = "older"
 
 
 def fits(entry: JournalEntry, chosen: str) -> bool:
-    """Return whether a filter lists a change."""
+    """Return whether the filter `chosen`, one of FILTERS, lists a change."""
     if chosen == "all":
         return True
     if chosen == "removed":
         return entry.kind == "trash" or any(file.after is None for file in entry.files)
     if chosen == "by agents":
+        # Git itself is named where no single agent ran it.
         return entry.author is not None and entry.author.host not in ("", "git")
     return entry.kind != OTHERS
 
@@ -61,7 +62,7 @@ def run_of(parts: Sequence[JournalEntry]) -> Run:
     files: dict[str, RecordedNote] = {}
     for part in parts:
         for file in part.files:
-            # The first that comes is the newest: what it left behind stays, and what was before it grows older.
+            # Parts come newest first: the first one tells how the file ended up, each older one how it was before.
             newest = files.get(file.path, file)
             files[file.path] = RecordedNote(file.path, file.before, newest.after)
     last, first = parts[0], parts[-1]
@@ -79,7 +80,7 @@ def joined(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
     runs: list[list[JournalEntry]] = []
     for entry in entries:
         last = runs[-1][-1] if runs else entry
-        # Who made the last one says of it that others did, too.
+        # If `entry` is by another program, so is one by the same author: `who` tells memory-tui from all others.
         near = day_of(last) == day_of(entry) and (last.paths == entry.paths or last.at // 60 == entry.at // 60)
         if runs and near and entry.kind == OTHERS and who(last) == who(entry):
             runs[-1].append(entry)
@@ -123,7 +124,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
             else:
                 what = f"{who(entry)}: {entry.title}"
                 style = "$foreground-muted strike" if entry.id in known.redoable else ""
-            # The end of what was done tells it from the one before.
+            # Wrapped and not cut, because neighbours may differ only at their ends.
             lines = Content.styled(one_line(what), style).wrap(max(20, width - len(time)))
             below = Content("\n" + " " * len(time)).join(lines)
             yield Option(Content.assemble((time, "$foreground-muted"), below), id=key_of(entry))
@@ -148,6 +149,7 @@ _MOST_OFFERED = 20
 
 def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
     """Return the notes whose exact text of before can be brought back, each with words; an empty name is all notes."""
+    # In the history of one note only that is offered.
     names = (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]
     every = ("", f"all {len(entry.paths):,} notes exactly as they were before this")
     single = [(name, f"{name} exactly as it was before this") for name in names]
@@ -218,7 +220,7 @@ class HistoryView(View):
 
     @work(thread=True, exclusive=True, group="past")
     def gather(self) -> None:
-        """Read the record; then who made what is new, and that a person looked."""
+        """Read the record and show it; then find out who made what is new, note that a person looked, and reread."""
         path, most = self.session.history_of, self.most
 
         def read(engine: Engine) -> Past:
@@ -231,11 +233,12 @@ class HistoryView(View):
         if known is not None:
             self.call_later(self.gathered, known, path)
         if known is not None and (known.entries or not known.problem):
+            # Called for what it writes down; the record is read again with the authors.
             self.attempt(lambda engine: engine.notes.viewed())
             self.call_later(self.gathered, self.attempt(read) or known, path)
 
     def gathered(self, past: Past, path: str) -> None:
-        """List the changes."""
+        """List the changes, unless they are those on the screen already."""
         if past == self.past and path == self.path and self.past.entries:
             return
         self.past, self.path = past, path
@@ -309,11 +312,13 @@ class HistoryView(View):
 
         async def chosen(answer: str | None) -> None:
             if answer in ("undo", "redo"):
-                again: Literal["undo", "redo"] = "redo" if answer == "redo" else "undo"
-                await changes.take_back(self, again, entry.id, lambda _: self.gather())
+                # Told apart for mypy, to which `answer` is any text.
+                kind: Literal["undo", "redo"] = "redo" if answer == "redo" else "undo"
+                await changes.take_back(self, kind, entry.id, lambda _: self.gather())
             elif answer == "back":
                 await changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
             elif answer is not None:
+                # The name of a note; empty for all of the change.
                 await changes.propose(self, lambda curator: exact(curator, entry, answer), then=lambda _: self.gather())
 
         await self.app.push_screen(Choice("Restore", options, "The change is shown before it is made."), chosen)

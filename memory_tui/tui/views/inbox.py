@@ -35,6 +35,7 @@ from memory_tui.tui.session import ReadNote, Session
 from memory_tui.tui.view import View, if_answered
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
+"""How long the cursor rests before a change is worked out, and how soon notes are looked through again at least."""
 _SHARE = 3.0
 """Looking again by itself waits this many times as long as the last look took: the machine has other things to do."""
 _LATER = (("1", "until tomorrow"), ("7", "for a week"), ("30", "for a month"), ("365", "for a year"))
@@ -125,6 +126,7 @@ def row_text(fact: Fact) -> str:
     """Return what a row is that is no finding, how many it counts, and what enter does there."""
     check = checks.BY_KIND.get(fact.key)
     words = f"This looks for what {check.title}. {fact.words}: {check.off}" if check else fact.words
+    # `enter shows them` becomes a sentence.
     return safe(f"{words}. E{fact.does[1:]}.") if fact.does else ""
 
 
@@ -232,7 +234,7 @@ class InboxView(View):
             self.checking = True
             self.draw()
             if not self.due:
-                # One that waits is not put off: who writes again and again would never see it.
+                # A look that waits is not put off: for a person who keeps writing it would never come.
                 self.due = True
                 self.set_timer(max(_AGAIN_SECONDS, _SHARE * self.seconds), self.examine)
 
@@ -243,11 +245,12 @@ class InboxView(View):
 
     @work(thread=True, exclusive=True, group="inbox")
     def look_through(self) -> None:
-        """Find out what needs a decision; the screen's thread alone knows whether notes changed meanwhile."""
+        """Find out what needs a decision, and how long that took; `examined` drops it where another look has begun."""
         worker = get_current_worker()
 
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
             begun = time.thread_time()
+            # A check that is off looks where its row is unfolded.
             kinds = frozenset(self.unfolded)
             findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kinds=kinds)
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
@@ -337,6 +340,7 @@ class InboxView(View):
     def work_out(self, key: str, group: Group) -> None:
         """Find out what the change would be, once the cursor rests."""
         worker, engine = get_current_worker(), self.session.engine
+        # A rest that the end of the engine cuts short.
         if engine is None or engine.index.writer.closing.wait(_REST_SECONDS) or worker.is_cancelled:
             return
         try:
@@ -373,6 +377,7 @@ class InboxView(View):
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
         first, count = group.suggestions[0], len(group.suggestions)
+        # "keep" alone has room for how long.
         words, kept = {**CHANGES, **DECISIONS}, until(math.inf, first)
         offers: list[tuple[str, str]] = [(action, words[action].format(kept)) for action in group.actions]
         if first.id in self.hidden:
@@ -409,12 +414,14 @@ class InboxView(View):
     def changed(self, group: Group, applied: AppliedChange) -> None:
         """Remember that a change of notes was the last step; list no more what stands in notes that it changed."""
         self.steps.append(None)
+        # A person waits for what the change did, so the next look does not wait for the last one's length.
         self.seconds = 0.0
         paths = {file.path for file in applied.change.files}
         if self.findings is not None:
             every = self.findings.suggestions
             listed = [item for item in every if not paths & {item.place.path, (item.other or item.place).path}]
             explained_ids = {item.id for item in (*listed, *group.suggestions)}
+            # Neither still listed nor what the change was about: of these `tell_beside` says whether they went.
             self.beside = [item for item in every if item.id not in explained_ids]
             self.findings = replace(self.findings, groups=tuple(checks.grouped(listed)))
             self.draw()
@@ -432,7 +439,7 @@ class InboxView(View):
             self.post_message(ReadNote(group.suggestions[0].place.path, group.suggestions[0].place.first))
 
     def action_keep(self, end: float = math.inf) -> None:
-        """Keep the row or the group as it is, or with 0 ask about it again."""
+        """Leave the row or the group alone until `end`, for good without one; 0 asks about it again."""
         if group := self.chosen:
             self.decide(group, end)
 
@@ -477,7 +484,7 @@ class InboxView(View):
         return words
 
     def hide(self, ends: _Decision, *, again: bool) -> None:
-        """Show findings where they belong with their new ends; look `again` where more may have changed."""
+        """Show findings where they belong with their new `ends`; with `again` look through the notes, too."""
         self.hidden = {id_: end for id_, end in {**self.hidden, **ends}.items() if end}
         self.draw()
         if again:

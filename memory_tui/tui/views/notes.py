@@ -64,7 +64,9 @@ class NotesView(View):
         self.unsaved: frozenset[str] = frozenset()
         """The notes with text that an editor left behind."""
         self.listed: object = None
+        """What the list was filled from, to see whether it has to be filled anew."""
         self.stamp: object = None
+        """The row of the note in front as it was when it was read; where that is another one, it is read again."""
         self.timer: Timer | None = None
         self.editor: tui.editor.Editor | None = None
         self.words = ""
@@ -149,6 +151,7 @@ class NotesView(View):
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Read the note again after a sync: links and passages may be others."""
         if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
+            # No row equals this, so that the next state has the note read.
             self.stamp = ()
 
     def on_resize(self) -> None:
@@ -259,6 +262,7 @@ class NotesView(View):
         if page.path != before.path or line:
             self.show_text(line or 1)
         elif any(getattr(page, name) != getattr(before, name) for name in ("text", "first", "unread")):
+            # The line stays at the height on the screen that it has.
             above = reader.cursor_row - reader.scroll_offset.y
             self.show_text(tui.note_facts.line_after(before, page, reader.line))
             reader.scroll_to(y=reader.cursor_row - above, animate=False, immediate=True)
@@ -311,6 +315,7 @@ class NotesView(View):
             return self.is_reading or self.filter.display
         has_nothing = self.has_class("-empty") and action in _OF_NOTES
         # The curated note is where a promotion goes; of its single lines p moves some to another note.
+        # Also where no note is meant.
         is_curated = not self.is_reading and {path.lower() for path in self.meant} <= {"memory.md"}
         if has_nothing or (action == "promote" and is_curated):
             return False
@@ -323,6 +328,7 @@ class NotesView(View):
         if self.is_reading and self.origin:
             self.post_message(OpenView(self.origin))
             self.origin = ""
+        # A note of another workspace is not in the list, so the one under its cursor is shown again.
         if self.page.owner:
             self.follow()
         box = self.filter
@@ -332,6 +338,7 @@ class NotesView(View):
 
     def action_miss(self) -> None:
         """Go on to the next passage of the answer that is not sent."""
+        # As its command in the palette does, which goes to the search view first.
         command = next(command for command in tui.palette.TABLE if command.target == "search.miss")
         self.post_message(tui.palette.Chosen(command))
 
@@ -391,7 +398,10 @@ class NotesView(View):
         return sorted(self.marked) or ([self.path] if self.path else [])
 
     def is_there(self, why: str = "") -> bool:
-        """Return whether a note of this workspace is shown with its text; else say so, or `why` it cannot be meant."""
+        """Return whether a note of this workspace is shown with its text; else say so.
+
+        With `why`, a sentence about what forbids the deed, it says that and returns False.
+        """
         if not self.is_own(self.page.owner):
             return False
         if why or not self.path or self.page.path != self.path or self.page.problem:
@@ -412,7 +422,7 @@ class NotesView(View):
             await self.app.push_screen(self.editor, self.edited)
 
     def edited(self, line: int | None) -> None:
-        """Show the note where it was edited; nothing typed is left of it."""
+        """Show the note at `line`, the editor's last; None where nothing was saved. Its typing is kept no more."""
         self.unsaved -= {self.editor.path} if self.editor is not None else set()
         self.editor = None
         self.list_notes()
@@ -426,6 +436,7 @@ class NotesView(View):
 
     async def action_rendered(self) -> None:
         """Show the note as it would be printed."""
+        # A note of another workspace may be read, too, to which `is_there` would say no.
         if not self.page.owner and not self.is_there():
             return
         if len(self.page.text) > tui.note_facts.MOST_RENDERED or not self.page.whole:
@@ -439,6 +450,7 @@ class NotesView(View):
             await tui.changes.ahead(self, self._links(self.path))
 
     async def _links(self, path: str) -> None:
+        """Let a person choose a link of the note or to it, and go there; both are read on a worker thread."""
         reply = await asyncio.to_thread(self.attempt, partial(tui.note_facts.links_of, path=path))
         rows = tui.note_facts.link_rows(reply) if reply is not None else []
         if not rows:
@@ -472,10 +484,10 @@ class NotesView(View):
         """Read the note again, or the one that a change made or renamed; where that is taken back, the one before."""
         change, undoes = done.change, done.entry.undoes
         new = next((file.path for file in change.files if file.before is None and file.after is not None), "")
-        gone = any(file.path == self.path and file.after is None for file in change.files)
+        is_gone = any(file.path == self.path and file.after is None for file in change.files)
         opener = done.entry.id, self.path, self.reader.line
         self.marked.clear()
-        if gone:
+        if is_gone:
             # What comes in its place under the cursor is read when the list is filled anew.
             self.path = ""
         opened_by, path_before, line_before = self.opener
@@ -483,12 +495,13 @@ class NotesView(View):
             self.open_note(path_before, line_before)
         elif change.kind == "capture":
             self.opener = opener
+            # The line that was added is the last one of its log.
             log = change.files[0]
             self.open_note(new or log.path, (log.after or b"").count(b"\n"))
-        elif new and (gone or change.kind in ("new", "undo")):
+        elif new and (is_gone or change.kind in ("new", "undo")):
             self.opener = opener
             self.open_note(new)
-        elif not gone:
+        elif not is_gone:
             self.read(self.path, 0)
 
     @property
@@ -540,6 +553,7 @@ class NotesView(View):
             await self._ask_line(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
     async def _ask_line(self, dialog: tui.dialogs.Line, then: Callable[[str], object]) -> None:
+        """Ask for a line of text where notes may be written, and call `then` with it."""
         if tui.changes.is_writable(self):
             await self.app.push_screen(dialog, if_answered(then))
 
@@ -582,6 +596,7 @@ def provider_pane(session: Session) -> Content:
     if who.mode != "hybrid" and who.standing != "off":
         name = "words only"
     instead = f" instead of {who.fallback.source}" if who.fallback is not None else ""
+    # A minute ends with its time, HH:MM.
     again = f"asked again {minute(who.retry_at)[-5:]}" if who.retry_at else who.next_step
     lines = ((f"{name}{instead}", "$warning"), (who.reason, ""), (again, "$foreground-muted"))
     return Content("\n").join(Content.styled(one_line(words), style) for words, style in lines)

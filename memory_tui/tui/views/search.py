@@ -194,7 +194,11 @@ class Remedies(Rows):
 
 
 class SearchView(View):
-    """Asks as a person types, and explains the passage under the cursor."""
+    """Asks as a person types, and explains the passage under the cursor.
+
+    Its modes are classes that the style sheet reads. Of the pane `why`: `-turning` shows the knobs, `-sum` the whole
+    sum, `-miss` the remedies. Of the view, on a small screen: `-single` shows the list alone, `-open` the pane alone.
+    """
 
     NAME = "search"
     FOCUS = "#search-list"
@@ -217,6 +221,7 @@ class SearchView(View):
         """The last one; what comes of any other is dropped."""
         self.answer: Answered | None = None
         self.misses = MISSES
+        """How many passages that are not sent are listed."""
         self.scope = ""
         """Whose notes of a shared index are asked; empty for those of this workspace."""
         self.as_written = ""
@@ -224,12 +229,12 @@ class SearchView(View):
         self.steps: list[tuple[str, Callable[[], object] | None]] = []
         """What takes back each thing that was done, after its name, the last one last; None is a change of notes."""
         self.turned = "", 0
-        """The knob that was turned last, and how many things were tried by then."""
+        """The knob that was turned last, and how many `steps` there were by then."""
         self.remedies: list[Remedy] = []
         self.solved: Row | None = None
         """The passage of which all remedies are known; None while they are looked for."""
         self.solution: tuple[list[Remedy], str] = [], ""
-        """Its remedies, and the sentence below them."""
+        """The remedies that are known by now, and the sentence below them."""
         self.filling = False
         """Whether the list is being filled, so that its cursor explains nothing."""
         self.has_learned = False
@@ -240,6 +245,7 @@ class SearchView(View):
         self.looking = Stop()
         """Ends the look for remedies."""
         self.waiting: Timer | None = None
+        """Asks what was typed when the keys rest, then says that an answer is waited for."""
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
         """What the index knows of the saved questions that were asked already."""
@@ -301,6 +307,7 @@ class SearchView(View):
         if self.box.has_focus and not self.is_going:
             self.place = None
         self.wait_no_more()
+        # Another question ends the knobs of then.
         if self.uses_past_settings and self.box.value != self.past_query:
             self.action_own_ranking()
         if self.scope or self._asks_elsewhere(self.session.engine):
@@ -309,6 +316,7 @@ class SearchView(View):
             self.ask()
 
     def _asks_elsewhere(self, engine: Engine | None) -> bool:
+        """Return whether a question leaves this process, for a provider or QMD."""
         return engine is not None and (engine.backend.is_qmd or registry.sends(engine.plan.provider))
 
     @on(Input.Submitted, "#query")
@@ -317,6 +325,7 @@ class SearchView(View):
         self.box.remember()
         self.hits.action_first()
         self.action_back()
+        # While a question is typed no answer goes to the line that is meant; the one that this brings does.
         if self.is_going:
             self.rerank()
 
@@ -341,7 +350,7 @@ class SearchView(View):
         self.request = None
 
     def wait_no_more(self) -> None:
-        """Ask nothing later, and say of nothing that it is waited for."""
+        """Stop the timer that would ask what was typed, or say that an answer is waited for."""
         if self.waiting is not None:
             self.waiting.stop()
 
@@ -404,7 +413,7 @@ class SearchView(View):
     def ranked(
         self, engine: Engine, request: Request, evidence: Evidence, qmd: QmdAnswer | None, replay: Reranking
     ) -> Answered:
-        """Return an answer with its rows drawn, on a worker thread. Raises Cancelled where another one is asked for."""
+        """Return an answer with its rows drawn; for worker threads. Raises Cancelled where a newer request is made."""
         request.stop.check()
         trace = engine.search.rank(evidence, request.settings)
         request.stop.check()
@@ -418,6 +427,7 @@ class SearchView(View):
         if asked is not None:
             # What a ranking worked out goes with the evidence, and with it where a passage of it begins.
             evidence = structs.replace(evidence, texts={asked.chunk.rowid: asked.text, **evidence.texts})
+        # A list that is not laid out yet has no width.
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
@@ -436,11 +446,13 @@ class SearchView(View):
         if answer.request is not self.request:
             return
         self.wait_no_more()
+        # The row under the cursor is looked up in the answer, so this comes before the answer is another one.
         row_before, before = self.row, self.answer
         self.answer = answer
         is_reranked = before is not None and answer.replay is before.replay
         if is_reranked and row_before is not None and self.row is None:
             self.notify(f"{row_before.name} left the list by this ranking. W asks about any line.", markup=False)
+        # Another question: the cursor begins anew, and `draw` ends the filling.
         if before is None or before.trace.query != answer.trace.query:
             self.filling = True
             with self.prevent(OptionList.OptionHighlighted):
@@ -540,6 +552,7 @@ class SearchView(View):
                 label = Content.styled(f"── {hits.divider(trace)}", MUTED)
                 options.append(Option(label.truncate(width), disabled=True))
             options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
+        # Misses beyond those that the request lists are one row.
         if (more := len(trace.lost) - answer.request.misses) > 0:
             row_of_more = Option(Content.styled(f"     {more:,} more, weaker   W any line", MUTED), id=MORE)
             # The passage that was asked about comes after those that are not listed.
@@ -585,7 +598,10 @@ class SearchView(View):
         self.show_passage("", 1, 1, "")
 
     def show_passage(self, text: str, first: int, line: int, path: str, excerpt: Excerpt | None = None) -> None:
-        """Show a passage, what the agent does not read of it dim; one that is shown already is not drawn again."""
+        """Show a passage of the note `path`, unless it is shown already; the cursor is on `line`, `first` is its first.
+
+        What the agent does not read of it, by its `excerpt`, is dim; without one nothing is.
+        """
         numbers = range(first, first + text.count("\n") + 1)
         unread = {number for number in numbers if excerpt is not None and excerpt.leaves_out(number)}
         passage = NotePage(path, text, first, unread=unread), line
@@ -597,6 +613,7 @@ class SearchView(View):
         """Explain the passage under the cursor."""
         if self.filling:
             return
+        # The look for remedies of the passage before ends.
         self.looking.set()
         if self.timer is not None:
             self.timer.stop()
@@ -640,13 +657,14 @@ class SearchView(View):
             self.write("#sums", hits.sums_in_a_line(row, room))
         self.write("#reads", hits.reads(row, self.line_of(row), room))
         self.show_passage(text, chunk.start_line, self.line_of(row), chunk.path, row.passage)
+        # Who types does not read yet, so no pane changes its shape until the keys rest.
         is_typing = self.box.has_focus
         if not is_typing:
             self.show_miss(row)
         self.timer = self.set_timer(TYPING_SECONDS if is_typing else REST_SECONDS, self.rested)
 
     def show_miss(self, row: Row) -> None:
-        """Keep a place for what would have a passage sent, where it is not."""
+        """Show the place of the remedies below a passage that is not sent: those that are known, or that they come."""
         self.why.set_class(not row.sent, "-miss")
         if row is self.solved:
             self.show_remedies(*self.solution)
@@ -659,6 +677,7 @@ class SearchView(View):
         if answer is None or row is None or self.why.has_class("-turning"):
             return
         self.show_miss(row)
+        # Ends with the request, too.
         self.looking = Stop(answer.request.stop)
         if not row.sent and row is not self.solved:
             self.remedy(answer, row, self.looking)
@@ -674,6 +693,7 @@ class SearchView(View):
         if result is None:
             return
         line = self.line_of(row)
+        # Only what sends the line that is meant, and not merely its passage.
         result = that_send(result, evidence, line)
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
         changes = [change for change in (*result.singles, *result.sets) if change.place]
@@ -681,6 +701,7 @@ class SearchView(View):
         without = f"{hits.turns(result.without)} would send it, but not its line {line}." if result.without else ""
         show = partial(self.solve, row.hit.chunk.rowid, answer.trace, without)
         is_local = not self._asks_elsewhere(answer.engine)
+        # Questions are tried after the knobs, and only where asking costs nothing.
         self.call_later(show, hits.remedies(changes, (), names), is_last=not is_local)
         if is_local:
             questions = self.attempt(lambda _: self.rephrased(answer, row, stop))
@@ -716,6 +737,7 @@ class SearchView(View):
         """List remedies, and below them or in their place the sentence `otherwise`, if there is one."""
         self.remedies, rows = remedies, self.remedy_list
         width = rows.scrollable_content_region.width
+        # `known` lets the key go on that tries the first one.
         rows.known.clear()
         # Where the pane has just been shown they are drawn a moment later.
         if width and (remedies or self.solved is self.row):
@@ -745,6 +767,7 @@ class SearchView(View):
         if isinstance(remedy.remedy, Change):
             self.try_settings(remedy.remedy.settings, hits.NOW.sub("", remedy.text))
         elif row is not None:
+            # The cursor goes along to this line, in the answer to the other question and back.
             place = Place(row.hit.chunk.path, self.line_of(row), "")
             self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
             self.put(remedy.remedy.query, place)
@@ -801,6 +824,7 @@ class SearchView(View):
 
     def try_settings(self, settings: Settings, words: str = "", knob: str = "") -> None:
         """Rank by other settings until they are taken back; steps of one knob in a row are taken back as one."""
+        # The knob that was turned last, and nothing since: the new ranking takes the place of that one.
         if knob and self.turned == (knob, len(self.steps)):
             self.session.tried.pop()
             self.steps.pop()
@@ -827,6 +851,7 @@ class SearchView(View):
     def action_own_ranking(self) -> None:
         """Rank by one's own settings again, whatever was tried."""
         self.session.tried.clear()
+        # Bound methods compare equal, so every ranking that was tried goes.
         self.steps = [step for step in self.steps if step[1] != self.untry]
         self.rerank()
         self.notify("Ranked by your own settings again.", markup=False)
@@ -884,9 +909,9 @@ class SearchView(View):
     # --- what the app tells ----------------------------------------------------------------------------------------
 
     def state_changed(self) -> None:
-        """Ask what was typed before the engine was open, or anything was indexed."""
+        """Ask what was typed while the engine was not open yet, or nothing was indexed; read the saved ones once."""
         if self.answer is None or self.answer.trace.empty is not None:
-            # Of an empty box this invites to type.
+            # With an empty box this shows how to begin.
             self.ask()
         if self.session.engine is not None and not self.has_learned:
             self.has_learned = True
@@ -918,10 +943,14 @@ class SearchView(View):
             self.try_settings(logged, "the knobs of then")
 
     def undo(self) -> bool:
-        """Take back the last thing tried; else how a question was read, and that again."""
+        """Take back the last thing that was tried, and return True; False where the app has to take back a change.
+
+        With nothing tried it turns how the words of the question are read: as written, and back.
+        """
         self.turned = "", 0
         if self.steps:
             words, take_back = self.steps.pop()
+            # A change of notes, which only the app takes back.
             if take_back is None:
                 return False
             take_back()
@@ -946,6 +975,7 @@ class SearchView(View):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of passages are there with passages."""
         is_reading = isinstance(self.screen.focused, Reader)
+        # The word that holds for each key of two or three words; `by_state` made a binding for each.
         hints = {"back": "Back", "sum": ""} if is_reading else {"back": "", "sum": "Sum"}
         if self.query("#why.-sum"):
             hints["sum"] = "Close"
@@ -1029,6 +1059,7 @@ class SearchView(View):
             return
         misses = [row for row in self.answer.rows if not row.sent]
         remedies = self.remedy_list
+        # From the passage under the cursor; to the next one where its remedies are in reach already.
         number = misses.index(self.row) if self.row in misses else 0
         if self.row in misses and (self.armed is not None or remedies.has_focus):
             number += 1
@@ -1041,6 +1072,7 @@ class SearchView(View):
         self.hits.highlighted = self.hits.position(str(self.armed.hit.chunk.rowid))
         self.open_pane()
         self.screen.set_focus(remedies if self.has_class("-single") else self.hits)
+        # A cursor that stood there already told nobody.
         self.moved()
 
     async def action_promote(self) -> None:
@@ -1080,6 +1112,7 @@ class SearchView(View):
         query, chunk = answer.trace.query, row.hit.chunk
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
         line = self.line_of(row)
+        # The grade, 0 here, is set by the choice; line 0 lets the judgment take the line that decided.
         label = saved.label_of(row, answer.trace, text, 0, line if line != row.line else 0)
 
         def change(choice: str) -> saved.NotebookChange:
@@ -1107,16 +1140,17 @@ class SearchView(View):
             self.call_later(self.learned, notebook)
 
     def learned(self, notebook: Notebook) -> None:
-        """Mark the passages."""
+        """Mark the passages by the saved questions, and measure rankings on those that are judged."""
         has_changed = notebook != self.notebook
         self.notebook = notebook
         judged = {query.text: query for query in notebook.judged}
         query = judged.get(self.answer.trace.query) if self.answer is not None else None
         if self.answer is not None and query is not None:
             self.cases[query.text] = Case.of(query, self.answer.evidence)
+        # What is not judged any more is not measured.
         for text in self.cases.keys() - judged.keys():
             del self.cases[text]
-        # While knobs are turned it is said of more questions what they measure.
+        # While knobs are turned, the measures below them are of the questions that are known now.
         if has_changed or self.why.has_class("-turning"):
             self.rerank()
 
@@ -1204,12 +1238,16 @@ def effects_of_steps(engine: Engine, answer: Answered) -> ranking.Effects:
     steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
     tries = {(key, way): stepped(engine, settings, answer, key, way) for key, way in steps}
     possible = {step: after for step, after in tries.items() if after is not None}
+    # The ranking in force comes first, then one for each possible step, in its order.
     before, *others = answer.replay.recalled([tuned(ranked) for ranked in (settings, *possible.values())])
     return {step: knobs.moved(before, rowids) for step, rowids in zip(possible, others, strict=True)}
 
 
 def stepped(engine: Engine, settings: Settings, answer: Answered | None, key: str, way: int) -> Settings | None:
-    """Return the ranking after one step of a knob; None at the end of its scale."""
+    """Return the ranking after one step of a knob, left (-1) or right (+1); None at the end of its scale.
+
+    Profiles that cannot rank the evidence of the `answer` are passed over; None is for no answer yet.
+    """
     usable = [name for name in PROFILES if answer is None or can_rank(answer.evidence, name)]
     value = knobs.stepped(settings, key, way, usable)
     if value == settings.values[key].value:

@@ -47,6 +47,7 @@ class StatusView(View):
         self.known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int] = (), None, 0
         """Who may get the notes, how the mirror stands, how many files of the folder are no memory."""
         self.due = False
+        """Whether a drawing is on its way."""
 
     def compose(self) -> ComposeResult:
         with Container(classes="panes"):
@@ -88,7 +89,7 @@ class StatusView(View):
         self.call_later(self.approved, (approvals, self.attempt(lambda engine: engine.mirrored()), others))
 
     def approved(self, known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int]) -> None:
-        """Show it."""
+        """Show what `read_approvals` read."""
         self.known = known
         self.draw()
 
@@ -134,7 +135,7 @@ class StatusView(View):
             await self.app.push_screen(SetUp(self), self.agree)
 
     def ask(self, kind: str, name: str) -> None:
-        """Ask before something that cannot be undone by a key, or that leaves this machine."""
+        """Ask before a deed that no key undoes or that leaves this machine, by `kind` of row and provider `name`."""
         status = self.session.status
         hosts = {link.name: one_line(link.host) for link in status.links} if status is not None else {}
         host = hosts.get(name, "")
@@ -157,13 +158,14 @@ class StatusView(View):
                 return f"{name} answers: {trial['dims']:,} dimensions in {trial['ms']:.0f} ms."
             return one_line(f"{name} failed: {trial.get('error', 'no answer')} {trial.get('nextStep', '')}")
 
+        # A provider without a host is on this machine: its test is not asked about.
         if kind == "test" and not host:
             self.perform(deed, self.read_approvals)
         else:
             self.post_message(self.Asks(title, Content(words), title, deed, self.read_approvals))
 
     def turn(self, switch: Callable[[], object]) -> None:
-        """Switch something that shows by itself in the state."""
+        """Call `switch` on a worker thread, and say what it returns, if anything: the list shows what it did."""
         self.perform(lambda _engine: str(switch() or ""))
 
     @work(thread=True, exclusive=True, group="forecast")
@@ -212,6 +214,7 @@ class StatusView(View):
             for done in writes:
                 config_patch.undo(done)
             engine.reread()
+            # Only now: what was refused may be tried again.
             steps.pop()
             self.session.opener = opener
             return "The configuration is as it was."
@@ -267,6 +270,7 @@ class SetUp(Dialog[sending.ProviderSetup]):
         row = registry.row(self.kind)
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
+        # What was typed for the kind before goes before what is usual.
         usual = (row.base_url, "" if row.keyless else sending.usual_variable(row, row.base_url), row.model)
         for (id_, _, _), value in zip(FIELDS, usual, strict=True):
             self.query_one(f"#{id_}", Input).value = self.view.session.typed.get((self.kind, id_), value)
@@ -321,6 +325,7 @@ class SetUp(Dialog[sending.ProviderSetup]):
     def tested(self, outcome: sending.ProviderSetup | MemoryTuiError) -> None:
         """Hand on what answered; say why something did not, and leave the form as it is."""
         if isinstance(outcome, MemoryTuiError):
+            # The form has no lines of that name.
             self.say(f"{outcome.message} {outcome.next_step}".replace(" (remote.baseUrl)", ""), "$error")
         else:
             self.dismiss(outcome)
