@@ -449,9 +449,7 @@ class SearchView(View):
         # The row under the cursor is looked up in the answer, so this comes before the answer is another one.
         row_before, before = self.row, self.answer
         self.answer = answer
-        is_reranked = before is not None and answer.replay is before.replay
-        if is_reranked and row_before is not None and self.row is None:
-            self.notify(f"{row_before.name} left the list by this ranking. W asks about any line.", markup=False)
+        gone = row_before.name if row_before is not None and self.row is None else ""
         # Another question: the cursor begins anew, and `draw` ends the filling.
         if before is None or before.trace.query != answer.trace.query:
             self.filling = True
@@ -460,6 +458,9 @@ class SearchView(View):
         if self.is_going and not self.box.has_focus:
             await self.arrive(answer)
         self.draw()
+        # In the title: a message at each step of a knob takes more time than the step.
+        if gone and before is not None and answer.replay is before.replay:
+            self.entitle(self.hits, f"{self.hits.border_title}; {gone} left, W asks about any line")
 
     def unanswered(self, request: Request, error: MemoryTuiError) -> None:
         """Say why there is no answer."""
