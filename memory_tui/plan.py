@@ -216,8 +216,7 @@ def choose(options: Options) -> Plan:
     named = chosen.get("profile") or config.values.get("profile")
     settings = _compose(str(named.value) if named else "auto", config, rules, chosen)
     provider = DEFAULT_PROVIDER if automatic else provider
-    chunking = settings.profile.chunking
-    index = _index_path(workspace, config.agent, provider, options.extra, chunking)
+    index = _index_path(workspace, config.agent, provider, options.extra, settings.profile.chunking)
     return Plan(
         options=options,
         config=config,

@@ -201,8 +201,7 @@ def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) 
 
     None where that is unknown, or where a memory lies already.
     """
-    known = _KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}
-    first_commit = known.get("root")
+    first_commit = (_KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}).get("root")
     beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]
     sessions = [path for folders in projects.values() for path in folders if path.is_dir()]
     for candidate in dict.fromkeys((*sessions, *beside)):

@@ -239,8 +239,7 @@ class Providers:
 
     def says_secrets_stay(self, name: str, how: str) -> Approval:
         """Remember that nothing leaves this machine from the server of `name`. Raises SettingError, ApprovalUnsaved."""
-        member = self.here(name)
-        return self._approved(SECRETS, member.host, how, sync=False)
+        return self._approved(SECRETS, self.here(name).host, how, sync=False)
 
     def here(self, name: str) -> MemberState:
         """Return the provider called `name`, whose server has an address of this machine. Raises SettingError."""

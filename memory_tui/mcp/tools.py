@@ -625,8 +625,7 @@ def _plugin_search(memory: Engine, args: Mapping[str, Any], stop: Stop) -> dict[
         request["corpus"] = sources[0]
     key = args.get("sessionKey")
     rules = AnswerRules(session_key=key if isinstance(key, str) else "")
-    by_words = args.get("lexicalOnly") is True
-    answer = memory_search(memory, request, rules, stop, by_words=by_words).answer
+    answer = memory_search(memory, request, rules, stop, by_words=args.get("lexicalOnly") is True).answer
     entries = tuple(_entries(memory))
     # A hit within a curated entry carries the markers of that entry, any other hit those of an entry without any.
     for hit in answer["results"]:

@@ -242,8 +242,7 @@ class Planner(Struct, frozen=True):
         # Raises EditRefused where the lines to keep are not there.
         keep.lines()
         removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-        title = f"Keep {keep}, delete {removed}"
-        return self.delete_lines(others, kind="merge", title=title, keep=keep)
+        return self.delete_lines(others, kind="merge", title=f"Keep {keep}, delete {removed}", keep=keep)
 
     def trash(self, *paths: str) -> Change:
         """Move notes to the trash as one change: they are deleted, and the journal can bring them back."""

@@ -373,6 +373,9 @@ class MemoryApp(App[int]):
             if key not in focus._bindings.key_to_bindings or focus.check_consume_key(key, key_to_character(key)):
                 return False
             await self.wait_for(focus)
+        elif focus is not None and key not in focus._bindings.key_to_bindings:
+            # Arrows and the like, which move the cursor of a list, need not wait for what it comes to.
+            await self.view.catch_up()
         if not await super()._check_bindings(key):
             return False
         # A list tells its view that a row was chosen, which opens the dialog that the next keys are for.

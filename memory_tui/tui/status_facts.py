@@ -91,8 +91,8 @@ def sent(forecast: Forecast | None, name: str, host: str) -> str:
     price = "" if forecast.usd is None else f", about {forecast.usd:.4f} US dollars by the list of {forecast.prices_of}"
     texts = f"{plural(forecast.send, 'text')}, about {plural(forecast.tokens, 'token')}{price}"
     kept = f"{plural(forecast.withheld, 'text')} that look like secrets are not sent."
-    if not forecast.withholding and not forecast.takes_secrets:
-        kept = "Texts that look like secrets are sent too: remote.withholdSecrets is off."
+    if not forecast.withholding:
+        kept = "Texts that look like secrets are sent too: you allowed it."
     return f"{name} at {host} gets {texts}. {kept}"
 
 

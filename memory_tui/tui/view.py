@@ -64,6 +64,9 @@ class View(Vertical):
     def state_changed(self) -> None:
         """Draw anew what depends on the session's engine, status or files; called when it is mounted too."""
 
+    async def catch_up(self) -> None:
+        """Show first what the cursor came to; called before a key that may be about it."""
+
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Take note of what the engine did."""
 

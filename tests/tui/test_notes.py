@@ -566,6 +566,18 @@ def test_the_list_stands_on_the_log_after_a_line_was_added_from_another_note(scr
     assert notes(screen).rows.highlighted == notes(screen).rows.position(LOG)
 
 
+@pytest.mark.parametrize(("key", "words"), [("x", "to the trash"), ("R", "Rename the note"), ("e", "After saving:")])
+def test_a_key_right_behind_an_arrow_is_about_the_note_that_the_arrow_came_to(reader, key, words):
+    rows = notes(reader.press("1", "home")).rows
+    reader.burst("down", "down", key)
+    reader.until(lambda: words in reader.text).settle()
+    path = rows.highlighted_option.id
+    assert rows.highlighted == 2
+    assert notes(reader).path == path
+    assert path in reader.text
+    reader.press("escape")
+
+
 def test_a_line_that_begins_a_log_is_the_one_that_is_shown(workspace):
     (workspace / LOG).unlink()
     with Window(make_app(workspace)) as window:

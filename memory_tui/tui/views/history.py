@@ -63,8 +63,7 @@ def run_of(parts: Sequence[JournalEntry]) -> Run:
     for part in parts:
         for file in part.files:
             # Parts come newest first: the first one tells how the file ended up, each older one how it was before.
-            newest = files.get(file.path, file)
-            files[file.path] = RecordedNote(file.path, file.before, newest.after)
+            files[file.path] = RecordedNote(file.path, file.before, files.get(file.path, file).after)
     last, first = parts[0], parts[-1]
     what = first.paths[0] if len(files) == 1 else plural(len(files), "note")
     title = f"{who(last)} changed {what} {len(parts)} times since {dt.datetime.fromtimestamp(first.at):%H:%M}"

@@ -68,6 +68,9 @@ class NotesView(View):
         self.stamp: object = None
         """The row of the note in front as it was when it was read; where that is another one, it is read again."""
         self.timer: Timer | None = None
+        """Runs from a move of the cursor until it rests."""
+        self.shown = asyncio.Event()
+        """Is set when the note that was opened last is shown."""
         self.editor: tui.editor.Editor | None = None
         self.words = ""
         """What was looked for in the text last."""
@@ -197,13 +200,22 @@ class NotesView(View):
 
     def follow(self) -> None:
         """Read the note under the cursor, unless it is there."""
+        self.timer = None
         option = self.rows.highlighted_option
         if option is not None and option.id and option.id != self.path:
             self.open_note(option.id)
 
+    async def catch_up(self) -> None:
+        """Show the note under the cursor before a key is about it, where it comes right behind an arrow."""
+        if self.timer is not None:
+            self.follow()
+        if self.page.path != self.path:
+            await tui.changes.in_time(self.shown.wait())
+
     def open_note(self, path: str, line: int = 1) -> None:
         """Show a note."""
         self.path = path
+        self.shown.clear()
         self.refresh_bindings()
         self.stamp = next((row for row in self.session.files if row.path == path), None)
         if (at := self.rows.position(path)) is not None:
@@ -257,6 +269,7 @@ class NotesView(View):
         if page.path != self.path:
             return
         self.page = page
+        self.shown.set()
         self.query_one("#notes-right").border_title = Content(one_line(page.path))
         self.show_about()
         if page.path != before.path or line:
@@ -303,8 +316,7 @@ class NotesView(View):
         origin = self.reader.origins.get(self.reader.line, "")
         parts = [(said, style) for said, style in (*page.parts, (use, ""), (origin, "$accent")) if said]
         # What the host does not read comes first, then who wrote the line, then the note.
-        order = ("$error", "$warning", "$accent", "")
-        parts.sort(key=lambda part: order.index(part[1]))
+        parts.sort(key=lambda part: ("$error", "$warning", "$accent", "").index(part[1]))
         if parts:
             words = words or tui.note_facts.strip(parts, about.size.width or 80)
         about.update(words or "", layout=False)
@@ -313,11 +325,9 @@ class NotesView(View):
         """Offer the way back only where there is one, and what is about a note where there are notes."""
         if action == "back":
             return self.is_reading or self.filter.display
-        has_nothing = self.has_class("-empty") and action in _OF_NOTES
-        # The curated note is where a promotion goes; of its single lines p moves some to another note.
-        # Also where no note is meant.
+        # The curated note is where a promotion goes, so p is not for it, nor for no note; of its text p moves lines.
         is_curated = not self.is_reading and {path.lower() for path in self.meant} <= {"memory.md"}
-        if has_nothing or (action == "promote" and is_curated):
+        if (self.has_class("-empty") and action in _OF_NOTES) or (action == "promote" and is_curated):
             return False
         return super().check_action(action, parameters)
 
