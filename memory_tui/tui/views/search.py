@@ -460,7 +460,7 @@ class SearchView(View):
         self.draw()
         # In the title: a message at each step of a knob takes more time than the step.
         if gone and before is not None and answer.replay is before.replay:
-            self.entitle(self.hits, f"{self.hits.border_title}; {gone} left")
+            self.entitle(self.hits, f"{self.hits.border_title}; left: {gone}")
 
     def unanswered(self, request: Request, error: MemoryTuiError) -> None:
         """Say why there is no answer."""
