@@ -120,9 +120,8 @@ class History:
         if commit not in self._trees:
             # A row is mode, kind and hash, then a tab and the path.
             rows = os.fsdecode(_git(top, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
-            self._trees[commit] = {
-                name: row.split()[-1] for row, _, name in (row.partition("\t") for row in rows) if row
-            }
+            pairs = (row.partition("\t") for row in rows if row)
+            self._trees[commit] = {name: words.split()[-1] for words, _, name in pairs}
         name = Path(os.path.relpath(self._workspace / path, top)).as_posix()
         if data is None:
             return name not in self._trees[commit]

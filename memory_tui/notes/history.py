@@ -145,7 +145,7 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
     A line that this program brought back came as it did at first. `edits` are the changes up to then, newest first.
     """
     texts = Lines.of(data, path).texts()
-    edits = journal.edits(path, most=_MOST_STEPS) if edits is None else edits
+    edits = _edits_of(journal, path) if edits is None else edits
     lines: list[Edit | None] = [None] * len(texts)
     version = _Version(texts, list(range(len(texts))))
     # The text of `version`: the next older change has to be one that ended in it.
@@ -164,6 +164,19 @@ def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None
             brought = (number for number, origin in enumerate(lines) if origin == edit and texts[number].strip())
             _keep_first(journal, path, edits[index + 1 :], {texts[number]: number for number in brought}, lines)
     return lines
+
+
+def _edits_of(journal: Journal, path: str, until: int = 0) -> Sequence[Edit]:
+    """Return the newest changes of a note before the number `until`; a note that was renamed has those of before, too.
+
+    The rename is a change like any other then: from the text below the old name to that below the new one.
+    """
+    edits = journal.edits(path, until=until, most=_MOST_STEPS)
+    if edits and edits[-1].kind == "rename" and edits[-1].before is None:
+        *later, move = edits
+        old = next(edit for edit in journal.edits(since=move.id - 1, until=move.id + 1) if edit.after is None)
+        return (*later, replace(move, before=old.before), *_edits_of(journal, old.path, until=move.id))
+    return edits
 
 
 def _keep_first(

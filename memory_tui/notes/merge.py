@@ -57,11 +57,8 @@ class Merge(Struct, frozen=True):
     @property
     def united(self) -> bytes:
         """Return the merged text with the lines of both, theirs first, where there is a conflict."""
-        return b"".join(
-            line
-            for hunk in self.hunks
-            for line in ((*hunk.other, *hunk.mine) if hunk.side == "conflict" else hunk.lines)
-        )
+        parts = ((*hunk.other, *hunk.mine) if hunk.side == "conflict" else hunk.lines for hunk in self.hunks)
+        return b"".join(line for part in parts for line in part)
 
 
 def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_first: bool = False) -> Merge:

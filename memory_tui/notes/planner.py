@@ -178,8 +178,7 @@ class Planner(Struct, frozen=True):
         for path, first, last in places:
             note = self._note(path)
             most = max(1, len(Lines.of(note.before, note.path).lines))
-            last = min(last, most) if last else most
-            spots.append(Spot(note.path, note.before, min(first, most), last))
+            spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
         if codex.is_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._target()
@@ -196,9 +195,8 @@ class Planner(Struct, frozen=True):
         sources = {part.path for part in parts}
         source = plural(len(sources), "note") if len(sources) > 1 else parts[0].path
         title = f"Promote {plural(count, 'line')} of {source} to {target}"
-        return self._budgeted(
-            Change("promote", title, (FileChange(target, before, after),), tuple(dict.fromkeys(notes)))
-        )
+        change = Change("promote", title, (FileChange(target, before, after),), tuple(dict.fromkeys(notes)))
+        return self._budgeted(change)
 
     def demote(self, spot: Spot, target: str) -> Change:
         """Move lines to the topic note `target`, a path or a title, whole sections as they are."""
