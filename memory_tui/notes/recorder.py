@@ -21,7 +21,7 @@ from memory_tui.errors import EditRefused, MemoryTuiError, WorkspaceError
 from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
-from memory_tui.notes.history import is_loss, lost_lines, text_of, who
+from memory_tui.notes.history import is_loss, who
 from memory_tui.notes.journal import Edit, Journal, Sight
 from memory_tui.notes.write import parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, missing, scan
@@ -102,8 +102,7 @@ class Recorder:
                 missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
                 if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
                     first = losing[0]
-                    lines = lost_lines(*(text_of(self._journal, blob) for blob in (first.before, first.after)))
-                    what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(len(lines), 'line')}"
+                    what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(first.minus, 'line')}"
                     if len(losing) > 1:
                         what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
                     self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")

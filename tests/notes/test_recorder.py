@@ -16,6 +16,7 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.notes import recorder as recorders
 from memory_tui.notes.authors import name_authors
+from memory_tui.notes.history import blame
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.recorder import Recorder
 from memory_tui.plan import Options
@@ -80,6 +81,20 @@ def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory):
     assert len(memory.journal.edits()) == 5
 
 
+def test_a_rename_leaves_each_line_with_the_change_that_it_came_with(memory):
+    memory.write("memory/a.md", b"- one\n")
+    memory.write("memory/a.md", b"- one\n- [tea](../MEMORY.md)\n")
+    for old, new in (("memory/a.md", "memory/c.md"), ("memory/c.md", "memory/deep/d.md")):
+        memory.one.apply(memory.one.plan.rename(old, new))
+    path = "memory/deep/d.md"
+    assert memory.one.read(path) == b"- one\n- [tea](../../MEMORY.md)\n"
+    first, _ = memory.journal.edits("memory/a.md")[:0:-1]
+    assert blame(memory.journal, path, memory.one.read(path))[0].id == first.id
+    memory.write(path, b"- one\n- [tea](../../MEMORY.md)\n- two\n")
+    kinds = [edit.kind for edit in blame(memory.journal, path, memory.one.read(path))]
+    assert kinds == ["others", "rename", "others"]
+
+
 def test_a_note_that_is_written_anew_was_never_deleted(memory):
     memory.write("memory/2026-03-01.md", None)
     assert memory.journal.edits() == ()
@@ -92,7 +107,7 @@ def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     was = (memory.folder / "memory/2026-03-02.md").read_bytes()
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
     assert memory.before() == {"memory/2026-03-02.md": was}
-    assert memory.said == ["memory/2026-03-02.md lost 2 lines: somebody did it. The inbox offers to bring them back."]
+    assert memory.said == ["memory/2026-03-02.md lost 3 lines: somebody did it. The inbox offers to bring them back."]
 
 
 def test_the_next_version_is_kept_while_it_is_found_out_who_lost_lines(memory, monkeypatch):
