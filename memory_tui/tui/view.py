@@ -16,6 +16,7 @@ from textual.widget import Widget
 from memory_tui import tui
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.formatting import one_line
+from memory_tui.tui.keys import bindings
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -41,6 +42,7 @@ class View(Vertical):
     """Its id, and that of its key: `app.NAME`."""
     FOCUS: ClassVar[str]
     """Selects what has the focus when it is opened: the last that is there."""
+    BINDINGS = bindings("notes.add")
 
     @dataclass
     class Asks(Message):
@@ -122,6 +124,16 @@ class View(Vertical):
         """Ask a person, and do what was agreed to."""
         dialog = tui.dialogs.Confirm(message.title, message.text, message.verb)
         await self.app.push_screen(dialog, if_answered(lambda _: self.perform(message.deed, message.then)))
+
+    async def action_add(self) -> None:
+        """Add a line to today's log."""
+        line = tui.dialogs.Line("Add to today's log", "What is worth remembering?", "", "Enter writes it to the end.")
+        await self.ask_text(line, lambda text: tui.changes.make(self, lambda c: c.remember(text), self.show_change))
+
+    async def ask_text(self, dialog: tui.dialogs.Line, then: Callable[[str], object]) -> None:
+        """Ask for a line of text where notes may be written, and call `then` with it."""
+        if tui.changes.is_writable(self):
+            await self.app.push_screen(dialog, if_answered(then))
 
     def is_own(self, owner: str) -> bool:
         """Return whether `owner` is empty, as for notes of this workspace; else say that the note is only read here."""

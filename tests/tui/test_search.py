@@ -232,7 +232,7 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(reader):
     reader.press("right_square_bracket", "s", "escape")
     assert "] then enter tries it" in reader.text
     reader.press("right_square_bracket")
-    assert f"Line {view(reader).row.line} would be sent with   enter tries it, tab: others" in reader.text
+    assert f"Line {view(reader).row.line} would be sent with:   enter tries it, tab: others" in reader.text
     assert "▌7 results" not in reader.text, "the arrow keys walk the list"
     reader.press("tab")
     assert "tab: others" not in reader.text
@@ -242,6 +242,12 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(reader):
     reader.press("enter")
     assert "tried" in level(reader)
     reader.press("u")
+
+
+def test_a_line_is_added_to_the_log_from_here(reader):
+    reader.ask().press("a").until(lambda: "Add to today's log" in reader.text)
+    reader.press("escape")
+    assert reader.app.view is view(reader)
 
 
 def test_each_bracket_goes_to_the_next_miss_and_the_list_is_walked_on_from_there(reader):

@@ -546,26 +546,16 @@ class NotesView(View):
         """Move old daily logs to the archive."""
         await self._propose(lambda curator: curator.plan.archive(ARCHIVE_DAYS))
 
-    async def action_add(self) -> None:
-        """Add a line to today's log."""
-        line = tui.dialogs.Line("Add to today's log", "What is worth remembering?", "", "Enter writes it to the end.")
-        await self._ask_line(line, lambda text: tui.changes.make(self, lambda c: c.remember(text), self.show_change))
-
     async def action_new(self) -> None:
         """Begin a note about a subject."""
         line = tui.dialogs.Line("New note", "What is it about? The title names the file.")
-        await self._ask_line(line, lambda title: self._propose(lambda c: c.plan.new_note(title)))
+        await self.ask_text(line, lambda title: self._propose(lambda c: c.plan.new_note(title)))
 
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
         if self.is_there():
             path, line = self.path, tui.dialogs.Line("Rename the note", "", self.path, "Links to it follow.")
-            await self._ask_line(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
-
-    async def _ask_line(self, dialog: tui.dialogs.Line, then: Callable[[str], object]) -> None:
-        """Ask for a line of text where notes may be written, and call `then` with it."""
-        if tui.changes.is_writable(self):
-            await self.app.push_screen(dialog, if_answered(then))
+            await self.ask_text(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
     async def _propose(self, plan: tui.changes.Plan) -> None:
         await tui.changes.propose(self, plan, then=self.show_change)
