@@ -282,7 +282,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
     status = engine.status()
     aside = ""
     if no_memory := beside(engine.plan.roots):
-        aside = f" {plural(no_memory, 'Markdown file')} of this folder are no memory; --whole yes reads them."
+        aside = f" {plural(no_memory, 'Markdown file')} here are no memory; memory-tui --whole yes reads them."
     if not status.freshness.total:
         step = "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace."
         return failed(f"There is no note in {engine.plan.roots.workspace}.{aside}", step)

@@ -103,7 +103,7 @@ class Budget(Struct, frozen=True):
         name = _NAMES[self.host.name]
         if not self.limit:
             return f"{name} puts no file into the prompt, for contextInjection is never; the note has {self.used:,}."
-        state = f"{name} reads {self.unit} up to {self.limit:,}; the note has {self.used:,}"
+        state = f"{name} reads {self.limit:,} {self.unit} at most; the note has {self.used:,}"
         return f"{state}{self.loss or ', all of it is read'}."
 
     @property

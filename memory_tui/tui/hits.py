@@ -48,7 +48,7 @@ STEPS: Mapping[str, str] = {
     **{"base": "1st look", "rerank": "2nd look", "next to": "beside", "mmr": "variety", "gate": "sent"},
 }
 """What the sum calls a step."""
-LIKES = {"like words": " but words like them", "letters": " but pieces of them", "line words": " but common ones"}
+LIKES = {"like words": ", only words like them", "letters": ", only pieces of them", "line words": ", only common ones"}
 """What a passage without the words has, by the measure of the second look that gives most."""
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Its words are in your notes", "Words found"),
@@ -284,12 +284,12 @@ def _level_sentence(trace: Trace, *, wide: bool) -> tuple[str, str]:
     mark = " " if detail else ": "
     # Where no words are listed, a share tells how well the best line matches, unless it has all.
     if level and not detail and (kind != "found" or round(level.signals.held, 2) < 1):
-        detail = f"words and like words match {level.signals.held:.0%}"
+        detail = f"{level.signals.held:.0%} of your words match, like ones included"
         if kind == "found":
             kind = "by weight"
         elif level.signals.held >= level.doubt_below and not limits:
             # Words alone would do, so it is meaning that lowered the level.
-            detail += ", far in meaning"
+            detail += ", but the meaning is far"
     details = ", ".join(filter(None, (detail, limits)))
     if kind not in LEVELS:
         return f"{limits[:1].upper()}{limits[1:]}." if limits else "", ""
@@ -495,7 +495,7 @@ def reads(row: Row, line: int, width: int) -> Content:
         numbers = _numbers(*excerpt.lines)
     if excerpt is not None and excerpt.leaves_out(line):
         # What a person acts on is not what a long name cuts off.
-        head, of_whole = Content.styled(f"Line {line} is not sent, but  ", "bold $warning"), ""
+        head, of_whole = Content.styled(f"Line {line} is not sent; this is:  ", "bold $warning"), ""
     place = short_path(f"{safe(chunk.path)}:{numbers}", width - head.cell_length - len(of_whole))
     return Content.assemble(head, place, (of_whole, MUTED))
 
@@ -544,7 +544,7 @@ class Remedy:
         # What drops out of the first places is told by its place.
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
         count = f"{len(self.out)} out{best and f', {best} too'}"
-        drops = count.replace("out", "drop out", 1) if self.out else "nothing else drops out"
+        drops = count.replace("out", "drop out", 1) if self.out else "nothing drops out"
         if len(self.out) == 1:
             [(_, name)] = self.out
             lead, end = (f"{best}, ", ", drops out") if best else ("", " drops out")

@@ -113,7 +113,7 @@ def up_to_date(session: Session, status: Status) -> Fact:
         failed = len(fresh.of("failed", "changed while read", "missing root"))
         words = "yes" if state == "up to date" else f"no, {state}"
         words += f": {plural(fresh.total, 'note')}, {plural(status.chunks, 'passage')}"
-        words += f"; {failed:,} cannot be read" if failed else ""
+        words += ("; watcher on" if status.watching else "") + (f"; {failed:,} cannot be read" if failed else "")
         mark = GOOD if is_current and not failed else WARN
     return Fact(one_line(words), "lamp:fresh", mark, "up to date", style="bold")
 
@@ -327,7 +327,7 @@ def doctor(engine: Engine) -> Iterator[Sequence[Fact]]:
     results: list[Result] = []
     yield [Fact(f"Examining {plural(len(every), 'thing')} ...", style=MUTED)]
     for result in examine(engine, every):
-        results.append(result)
+        results = sorted([*results, result], key=lambda row: [check.key for check in every].index(row.check))
         left = len(every) - len(results)
         yield [*([Fact(f"{left} still run; escape stops.", style=MUTED)] if left else []), *outcomes(results)]
 

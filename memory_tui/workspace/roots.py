@@ -313,7 +313,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         False,
         "outside",
         "Only MEMORY.md, memory.md, the folder memory and the extraPaths of the configuration are read; "
-        "--whole yes reads every note of this folder.",
+        "memory-tui --whole yes reads every note of this folder.",
     )
 
 
@@ -352,7 +352,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
             base = str(roots.workspace)
             is_inside = _below(base, absolute) and not _link_below(base, absolute)
             if is_inside and not os.path.lexists(absolute):
-                raise PathRefused(f"There is no note {stored}.", _PLACES)
+                raise PathRefused(f"There is no note {stored}.", f"None can be there. {_PLACES}")
             raise PathRefused(f"{name} is outside the places where notes are read.", _PLACES)
         if roots.exclude and any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")

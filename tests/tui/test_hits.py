@@ -214,8 +214,8 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     first, last = part.lines
     place, of = f":{first}-{last}", f"  of 1-{row.hit.last_line}"
     assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{place}{of}"
-    assert hits.reads(row, last + 1, 44).plain == (
-        f"Line {last + 1} is not sent, but  …/{chunk.path.rpartition('/')[2]}{place}"
+    assert hits.reads(row, last + 1, 47).plain == (
+        f"Line {last + 1} is not sent; this is:  …/{chunk.path.rpartition('/')[2]}{place}"
     )
     assert row.drawn(55, 2).split("\n")[1].plain.strip().startswith("Ben asked")
     assert part.leaves_out(last) == ""
@@ -249,14 +249,14 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
     assert trace.level is not None
     line = hits.level_line(replace(trace, level=replace(trace.level, level="nearby only")), 120).plain
     assert line.startswith(" ? Perhaps not answered: ")
-    assert "words and like words match 0%, by meaning only" in line
+    assert "0% of your words match, like ones included, by meaning only" in line
     trace = engine.search.search("what nuts may theo not eat pistachio")
     assert trace.level is not None
     assert trace.level.in_part == "", "what is lacking weighs little"
-    held = f"words and like words match {trace.level.signals.held:.0%}"
+    held = f"{trace.level.signals.held:.0%} of your words match, like ones included"
     assert hits.level_line(trace, 120).plain.startswith(f" ✓ Found: {held}. ")
     doubted = replace(trace, level=replace(trace.level, level="nearby only"))
-    assert hits.level_line(doubted, 120).plain.startswith(f" ? Perhaps not answered: {held}, far in meaning. ")
+    assert hits.level_line(doubted, 120).plain.startswith(f" ? Perhaps not answered: {held}, but the meaning is far. ")
 
 
 def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
@@ -278,7 +278,7 @@ def test_a_verdict_claims_of_words_what_its_sum_counts(engine):
         trace = engine.search.rank(evidence, engine.plan.settings)
         for row in hits.rows(evidence, trace, 60):
             text = hits.verdict(row, trace, spoken(evidence, trace, row))
-            claimed = [name for name, words in said.items() if f"asked for but {words}" in text]
+            claimed = [name for name, words in said.items() if f"asked for, only {words}" in text]
             points = {part.name: part.points for part in row.hit.second.measures} if row.hit.second else {}
             assert all(points[name] > 0 for name in claimed), text
             assert "in meaning" not in text, "it has several ranks in meaning"
@@ -401,13 +401,13 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         sent = [hit.chunk.rowid for hit in after]
         assert remedy.place == ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th"][sent.index(miss.hit.chunk.rowid)]
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
-        assert ("nothing else drops out" in remedy.effect(99).plain) == (not gone)
+        assert ("nothing drops out" in remedy.effect(99).plain) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][1][:10] in remedy.effect(99).plain
         for width in (*range(24, 54), 54, 77):
             line = remedy.drawn(width).plain
             assert len(line) == width
             assert re.search(
-                rf" {remedy.place}(; (nothing else drops|.+ drops?|(the )?\d+(st|nd|rd)?)( out)(, the \d.. too)?)?$",
+                rf" {remedy.place}(; (nothing drops|.+ drops?|(the )?\d+(st|nd|rd)?)( out)(, the \d.. too)?)?$",
                 line,
             ), "no end is cut"
     for out, effect in (

@@ -361,7 +361,7 @@ def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen, workspac
     edit(screen, "MEMORY.md", "Hello ")
     screen.until(lambda: "After saving: " in screen.text)
     assert "not saved yet" in screen.text
-    assert "OpenClaw reads characters up to" in screen.text
+    assert "OpenClaw reads 20,000 characters at most" in screen.text
     # What an agent appends stands on a line of its own.
     screen.press("ctrl+s").until(lambda: note.read_text() == f"Hello {before}\n").settle()
     assert screen.app.screen_stack[-1].query("#notes-text")

@@ -49,7 +49,7 @@ QUIET = "quiet"
 SILENT = "silent"
 """The key of the row that shows what the checks themselves keep silent."""
 CHANGES: Mapping[str, str] = {
-    "mask": "put *** in the place of the secret",
+    "mask": "put *** in the place of the secret, which the note still has",
     "delete": "move it to the trash",
     "trash note": "move the note to the trash",
     "merge": "keep the other one, delete this one",

@@ -757,7 +757,7 @@ class SearchView(View):
         elif self.armed is not None:
             keys = "enter tries it" + ", tab: others" * (len(self.remedies) > 1)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
-        heading = f"{what} would be sent with" if self.remedies else f"{what} is not sent"
+        heading = f"{what} would be sent with:" if self.remedies else f"{what} is not sent"
         title = Content.assemble((heading, "bold"), (f"   {keys}" if self.remedies else "", MUTED))
         self.write("#remedies-title", title)
 
