@@ -62,9 +62,8 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
 def every(active: Iterable[ActiveBinding]) -> Content:
     """Return the keys of the app that work now, a line each, those of the focus first."""
     # Textual's own, which have no row of ours, move cursors.
-    rows = [
-        (f" {format_key(binding.key):>6}  ", binding.description) for _, binding, *_ in active if binding.id in BY_ID
-    ]
+    bindings = [binding for _, binding, *_ in active if binding.id in BY_ID]
+    rows = [(f" {format_key(binding.key):>6}  ", binding.description) for binding in bindings]
     return Content("\n").join(Content.assemble((key, "$accent bold"), words) for key, words in rows)
 
 

@@ -80,9 +80,8 @@ def listed(
     for group in groups:
         mark = _MARKS[checks.BY_KIND[group.kind].severity]
         if len(group.suggestions) == 1:
-            yield Fact(
-                f"{checks.BY_KIND[group.kind].title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2
-            )
+            words = f"{checks.BY_KIND[group.kind].title}: {line(group.suggestions[0])}"
+            yield Fact(words, f"group:{group.id}", mark, most=2)
             continue
         yield Fact(one_line(group.cause.message), f"group:{group.id}", mark, style="bold", most=2)
         items = group.suggestions if group.id in unfolded else group.suggestions[:_FEW]
