@@ -174,7 +174,8 @@ def _edits_of(journal: Journal, path: str, until: int = 0) -> Sequence[Edit]:
     edits = journal.edits(path, until=until, most=_MOST_STEPS)
     if edits and edits[-1].kind == "rename" and edits[-1].before is None:
         *later, move = edits
-        old = next(edit for edit in journal.edits(since=move.id - 1, until=move.id + 1) if edit.after is None)
+        # Of what the record has forgotten there is no more to follow.
+        old = next((edit for edit in journal.edits(since=move.id - 1, until=move.id + 1) if edit.after is None), move)
         return (*later, replace(move, before=old.before), *_edits_of(journal, old.path, until=move.id))
     return edits
 
