@@ -304,7 +304,7 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
         return step(entry.id, merging=True)
 
     if number is None and entry.id != view.session.last_change:
-        change = replace(change, notes=("u asks first: this is not a change that you just made here.", *change.notes))
+        change = replace(change, notes=("u asks first: this is not the last change that you made here.", *change.notes))
     if kind == "undo" and entry.id == view.session.last_change and not change.notes:
         make(view, deed, then)
     else:
