@@ -398,7 +398,7 @@ class BatchJobs:
     def _texts(self, store: Store, service: BatchService, identity: Identity, mode: EmbeddingMode) -> dict[str, str]:
         """Return the texts of the next file by hash: they lack a vector, and wait for no job.
 
-        None where they are too few for a job, or jobs failed too often. What looks like a secret is left out where the
+        Empty where they are too few for a job, or jobs failed too often. What looks like a secret is left out where the
         mode withholds it.
         """
         if self._failures >= MOST_FAILURES:

@@ -169,7 +169,7 @@ class Watcher:
             replaced = now.folders != view.folders or any((_DELETED, path) in changes for path in view.folders)
             news = {path for change, path in changes if _can_matter(change, path, self._roots)}
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
-            if replaced or now != view or news:
+            if replaced or news:
                 self._note_change(began=replaced)
             self._on_seen(None if replaced else news)
             self._announce()
