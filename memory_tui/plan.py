@@ -27,8 +27,7 @@ from memory_tui.errors import ConfigError, IndexRefused, SettingError, Workspace
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.state_db import ScopedRecords, Table
-from memory_tui.workspace.annotations import project_key
-from memory_tui.workspace.notes import media_rules
+from memory_tui.workspace.notes import media_rules, project_key
 from memory_tui.workspace.roots import HIDDEN, Roots, check_folder, notes_below, shape_of
 
 

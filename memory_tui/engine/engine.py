@@ -27,8 +27,7 @@ from memory_tui.config.config_keys import BACKEND
 from memory_tui.config.settings import profile_named
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
-from memory_tui.engine.qmd_fallback import Backend
-from memory_tui.engine.search import Search, notices_of, with_provider_notice
+from memory_tui.engine.search import Backend, Search, notices_of, with_provider_notice
 from memory_tui.engine.sending import Providers
 from memory_tui.engine.status import Status
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError

@@ -23,7 +23,7 @@ from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiErro
 from memory_tui.formatting import age_words, one_line, plural
 from memory_tui.hosts import claude_code, codex
 from memory_tui.notes import budget
-from memory_tui.notes.git import History
+from memory_tui.notes.authors import Repository
 from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.plan import Options, Plan
 from memory_tui.state_db import Table
@@ -192,7 +192,7 @@ def _keep_root(folder: Path, project: Path) -> None:
     """Write down the first commit of a project, by which it is known when it has moved."""
     known, key = _KNOWN.of(_SCOPE), os.path.realpath(folder)
     with suppress(MemoryTuiError):
-        if not known.read().get(key) and (first_commit := History(project).root()):
+        if not known.read().get(key) and (first_commit := Repository(project).root()):
             known.put(key, {"root": first_commit})
 
 
@@ -206,7 +206,7 @@ def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) 
     sessions = [path for folders in projects.values() for path in folders if path.is_dir()]
     for candidate in dict.fromkeys((*sessions, *beside)):
         with suppress(EditRefused, OSError):
-            if first_commit and History(candidate).root() == first_commit:
+            if first_commit and Repository(candidate).root() == first_commit:
                 place = claude_code.auto_memory(candidate)
                 if place.is_symlink() or (place.is_dir() and any(place.iterdir())):
                     return f"It is now {candidate}, which has a memory; bring over by hand what that lacks.", None

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from memory_tui.config.config_keys import MEMORY_GET
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.engine.index import Index
-from memory_tui.engine.qmd_fallback import Backend
-from memory_tui.engine.search import Search
+from memory_tui.engine.search import Backend, Search
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import claude_code
@@ -26,16 +25,15 @@ from memory_tui.index.sync import Freshness
 from memory_tui.notes import edit, history
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.edit import Curator
+from memory_tui.notes.history import Recorder
 from memory_tui.notes.journal import JournalEntry
-from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CuratedEntry, Triggered
 from memory_tui.openclaw.trust import FileTrust
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
-from memory_tui.workspace.annotations import CURATED, Annotations
-from memory_tui.workspace.notes import Document, NoteLines, date_of, note_lines, span
+from memory_tui.workspace.notes import CURATED, Annotations, Document, NoteLines, date_of, note_lines, span
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, scan, why_path
 from memory_tui.workspace.scan import Scan
 

@@ -18,8 +18,7 @@ from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, SecondPart, Trace
 from memory_tui.sentences import as_notice
-from memory_tui.workspace.annotations import overtaken_in
-from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
+from memory_tui.workspace.notes import date_of, heading_on, overtaken_in, span, telling, title_of
 
 NAMED = 3
 """Side effects, and overtaken lines, named on a line; the others are counted."""

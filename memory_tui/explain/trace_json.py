@@ -18,7 +18,7 @@ from memory_tui.formatting import camel
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.sentences import Notice, as_notice, why_empty
-from memory_tui.workspace.annotations import Annotations, overtaken_in
+from memory_tui.workspace.notes import Annotations, overtaken_in
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record

@@ -27,9 +27,8 @@ from memory_tui.inbox.entries import Action, DatedNote, Findings, Group, NoteIte
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, to_utf8
-from memory_tui.notes.edit import Curator
+from memory_tui.notes.edit import ARCHIVE, Curator, Planner
 from memory_tui.notes.history import LostNote, bring_back, lost_notes
-from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.plan import Plan
@@ -37,9 +36,8 @@ from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
 from memory_tui.sentences import Notice, notice
-from memory_tui.workspace.annotations import flaws, is_overtaken
 from memory_tui.workspace.chunking import AT_ENTRIES
-from memory_tui.workspace.notes import date_of, of_bytes, snapshot, span, utf16_of
+from memory_tui.workspace.notes import date_of, flaws, is_overtaken, of_bytes, snapshot, span, utf16_of
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 _MOST = 500_000

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from memory_tui.inbox.entries import DatedNote, lines_of
 from memory_tui.notes.changes import HEADING
-from memory_tui.workspace.annotations import is_marked, is_overtaken, without_mark
+from memory_tui.workspace.notes import is_marked, is_overtaken, without_mark
 
 _LONGEST = 300
 _OPENER = re.compile(

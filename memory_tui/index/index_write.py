@@ -30,10 +30,9 @@ from memory_tui.index.database import RECIPE, SIDES, Recipe, explained, full_tex
 from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import indexed_form, words_above
-from memory_tui.workspace import transcripts
-from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
+from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.chunking import AnnotatedChunk, Chunk, chunk_id, chunks_of
-from memory_tui.workspace.notes import Document, MediaDocument, date_of, headings, title_of, together, utf16_of
+from memory_tui.workspace.notes import NOTHING_SAID, Annotations, Document, MediaDocument
 from memory_tui.workspace.transcripts import Transcript
 
 LONGEST = 200
@@ -46,7 +45,7 @@ def headings_above(text: str) -> list[tuple[str, ...]]:
     That is the nearest heading of each level, outermost first, and in a table the row that names its columns.
     """
     lines = text.split("\n")
-    titles = {line: (level, title[:LONGEST]) for line, level, title in headings(text) if title}
+    titles = {line: (level, title[:LONGEST]) for line, level, title in notes.headings(text) if title}
     levels: dict[int, str] = {}
     above: list[tuple[str, ...]] = [()]
     for number in range(1, len(lines) + 1):
@@ -56,7 +55,7 @@ def headings_above(text: str) -> list[tuple[str, ...]]:
             # A heading ends all of its level and below.
             levels = {outer: name for outer, name in levels.items() if outer < level} | {level: title}
     # Of lines that belong together, as those of a table, the first may name the columns.
-    for first, last in together(text):
+    for first, last in notes.together(text):
         row = lines[first - 1].strip()[:LONGEST]
         for number in range(first + 1, last + 1) if row.startswith("|") else ():
             above[number] += (row,)
@@ -93,13 +92,13 @@ def cut(
         # 0 for the first chunk of these lines and words, 1 and more for its repeats.
         occurrence = occurrences[identifier] = occurrences.get(identifier, -1) + 1
         chunks.append(NewChunk.of(identifier, occurrence, piece, words_above(read.path, headings), marks))
-    title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
+    title, dated = notes.title_of(read.path, read.text), notes.date_of(read.path, read.text)
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
 
 
 def remarks(read: Document) -> str:
     """Return what of a note no question matches although it was indexed, in words; empty where all of it is found."""
-    if read.nul and utf16_of(read.text.encode("latin-1", "replace")):
+    if read.nul and notes.utf16_of(read.text.encode("latin-1", "replace")):
         return "it looks like UTF-16, so its words match no question; save it as UTF-8"
     remarks = []
     if read.replaced:

@@ -34,8 +34,8 @@ from memory_tui.search.trace import Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.sentences import as_notice, why_empty
 from memory_tui.workspace import roots
-from memory_tui.workspace.annotations import Annotations, is_overtaken, without_markers
 from memory_tui.workspace.chunking import Chunk, chunk_note
+from memory_tui.workspace.notes import Annotations, is_overtaken, without_markers
 from memory_tui.workspace.roots import NoteMissing, RootState, named_lines
 
 NEAREST_MISSES = 3

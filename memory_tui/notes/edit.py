@@ -1,17 +1,25 @@
-"""The curator is the way to change a note: preview, journal, write, undo.
+"""An edit is planned, then made: the planner turns a wish into new text, the curator previews, writes and undoes it.
 
 Whose bytes they are cannot be told: an agent may have written to the note while the program had it. So the change
 says what the note was before and what it was after, and names those changes of the journal that were made meanwhile.
 
 Making a change waits for the disk, for the journal and at worst a second or two for another program, so it belongs on
-a worker thread. Planning reads one or two notes.
+a worker thread. Planning reads one or two notes and writes nothing.
+
+Archived logs go to memory/archive/memory/. They stay readable and searchable, and they go on ageing: OpenClaw 2026.3
+ages a note by the day in its name only directly below a folder called memory, so that in memory/archive/ alone an old
+log would count as evergreen and rank above newer ones.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import posixpath
+import re
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 
 from msgspec import Struct
@@ -20,18 +28,418 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.formatting import one_line
+from memory_tui.formatting import one_line, plural
+from memory_tui.hosts import claude_code, codex
 from memory_tui.notes import budget
 from memory_tui.notes import journal as journals
-from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.notes import promote as promoting
+from memory_tui.notes.budget import Budget, HostLimit
+from memory_tui.notes.changes import (
+    HEADING,
+    ITEM,
+    Change,
+    Conflict,
+    FileChange,
+    Lines,
+    NothingToChange,
+    ReadOnly,
+    ShownLines,
+    ThreeWay,
+    Unfinished,
+    block_at,
+    edited,
+    unmaskings,
+)
 from memory_tui.notes.journal import Journal, JournalEntry
-from memory_tui.notes.links import LinkIndex
-from memory_tui.notes.planner import Planner
+from memory_tui.notes.links import LinkIndex, follow
+from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import SameLinesChanged, current, deadline, planned, standing, tag, write
 from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
+from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
-from memory_tui.workspace.roots import destination
+from memory_tui.secrets.finder import masked
+from memory_tui.workspace.notes import is_overtaken, marked, shown_day
+from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
+
+ARCHIVE = "memory/archive/memory"
+_TIMED = re.compile(r"([-*+]\s+)(\*\*|\[|\(|)\d{1,2}:\d{2}((?:\*\*|\]|\)|)(?::?\s*[-–—]\s+|:\s+|\s+))")
+"""An entry with a time: its mark, and what stands before and behind the time."""
+_MARK = re.compile(r"\A\s*[-*+](\s+|\Z)")
+"""The mark of an item before a text: an entry has its own."""
+_MOST = 20_000
+"""Characters of the longest text that is captured."""
+
+
+class Planner(Struct, frozen=True):
+    """Plans changes of the notes below `roots`; `clock` gives epoch seconds. Every method may raise EditRefused,
+    PathRefused and Unreadable.
+    """
+
+    roots: Roots
+    clock: Callable[[], float]
+    links: LinkIndex
+    """Where links are looked for, so that they follow a note that moves."""
+    hosts: tuple[HostLimit, ...] = ()
+    """Who reads the curated note, for what a change does to its budget."""
+    trust: Trust | None = None
+    """OpenClaw's ledger, for what a change does to the trust of a note."""
+    zone: dt.tzinfo | None = None
+    """The user's time zone, None for this machine's."""
+
+    def now(self) -> dt.datetime:
+        """Return the time in the user's zone, in which days are counted."""
+        return dt.datetime.fromtimestamp(self.clock(), dt.UTC).astimezone(self.zone)
+
+    def memory(self) -> str:
+        """Return the path of the curated note: MEMORY.md, or memory.md where only that is there."""
+        return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
+
+    def spot(self, path: str, first: int, last: int | None = None, seen: ShownLines | None = None) -> Spot:
+        """Return lines of a note; without `last` the list item or paragraph that line `first` belongs to.
+
+        With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
+        """
+        is_block = last is None
+        last = first if last is None else last
+        note = self._note(path)
+        lines = Lines.of(note.before, note.path)
+        if seen is not None:
+            now = seen.now_at(first, last, lines)
+            if now is None:
+                what = f"These lines of {note.path} changed after you saw them."
+                raise EditRefused(what, "Nothing was changed. Look at them again.")
+            first, last = now
+        if is_block and 1 <= first <= len(lines.lines):
+            first, last = block_at(lines.texts(), first)
+        lines.check(first, last, note.path)
+        return Spot(note.path, note.before, first, last)
+
+    # --- new text ----------------------------------------------------------------------------------------------------
+
+    def remember(self, text: str) -> Change:
+        """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
+        now = self.now()
+        if codex.is_memory(self.roots.workspace):
+            return self._note_for_codex("capture", f"{_words(text)}\n")
+        return self.with_trust(capture(text, now, current(self.roots, f"memory/{now.date().isoformat()}.md")))
+
+    def supersede(self, text: str, place: Spot) -> Change:
+        """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day.
+
+        Of a heading it is the first line below that says something.
+        """
+        place = self.said(place)
+        change = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
+        log = change.files[0]
+        title = f"Remember in {log.path}, and mark {place} as superseded"
+        if log.path != place.path:
+            return replace(change, title=title, files=(*change.files, *self.overtaken([place]).files))
+        # The new line stands at the end of the same log, so that the number of the older one holds.
+        with_mark = self._superseded(Lines.of(log.after, log.path), {place.first})
+        return replace(change, title=title, files=(replace(log, after=with_mark),))
+
+    def said(self, place: Spot) -> Spot:
+        """Return the first item or paragraph that says something, from the first line of `place` on."""
+        lines = enumerate(place.lines().texts()[place.first - 1 :], place.first)
+        first = next((number for number, line in lines if line.strip() and not HEADING.match(line)), None)
+        if first is None:
+            raise EditRefused(f"{place} says nothing.", "Name a line of words.")
+        return self.spot(place.path, first)
+
+    def overtaken(self, spots: Sequence[Spot]) -> Change:
+        """Mark the first line of each spot as superseded today; nothing is deleted."""
+        files = []
+        for path, spot in {spot.path: spot for spot in spots}.items():
+            numbers = {spot.first for spot in spots if spot.path == path}
+            files.append(FileChange(path, spot.data, self._superseded(spot.lines(), numbers)))
+        title = f"Mark {', '.join(map(str, spots[:3]))} as superseded"
+        return self.with_trust(Change("edit", title, tuple(files)))
+
+    def _superseded(self, note: Lines, numbers: Collection[int]) -> bytes:
+        """Return a note with the mark of today on those lines of it that have none."""
+        day = self.now().date().isoformat()
+        lines = (
+            marked(line, day) if number in numbers and not is_overtaken(line) else line
+            for number, line in enumerate(note.lines, 1)
+        )
+        return Lines(note.bom, tuple(lines)).data
+
+    def beginning(self, path: str) -> str:
+        """Return the text that a daily log which is not there begins with; empty for any other note."""
+        day = shown_day(path)
+        return "" if day is None else f"# {day.isoformat()}\n\n"
+
+    def new_note(self, title: str) -> Change:
+        """Make a topic note where its title says. Raises EditRefused when something is there."""
+        path = self._vacant(topic_path(title))
+        text = f"# {title.strip()}\n\n".encode("utf-8", "replace")
+        return self.with_trust(Change("new", f"New note {path}", (FileChange(path, None, text),)))
+
+    def edit(self, path: str, before: bytes | None, text: str) -> Change:
+        """Return what an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
+        path = self._stored(path)
+        return self.with_trust(Change("edit", f"Edit {path}", (FileChange(path, before, edited(before, text, path)),)))
+
+    # --- lines to another note ---------------------------------------------------------------------------------------
+
+    def choices(self, spot: Spot) -> Sequence[str]:
+        """Return the headings of the curated note that the lines could go below, the best first, equal titles once."""
+        texts = Lines.of(current(self.roots, self._target())).texts()
+        titles: dict[str, str] = {}
+        for _, section in promoting.ranked(texts, "\n".join(spot.texts()), spot.around()):
+            titles.setdefault(section.title.casefold(), section.title)
+        return list(filter(None, titles.values()))
+
+    def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
+        """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
+        if codex.is_memory(self.roots.workspace):
+            return self._promote_for_codex([spot])
+        target = self._target()
+        return self._budgeted(promoting.promote(spot, target, current(self.roots, target), to=to, move=move))
+
+    def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
+        """Copy lines of several places to the curated note as one change, each part where it fits.
+
+        A place is path, first and last line, 0 for the end of the note; one that goes on behind the end of the note
+        stops there.
+        """
+        spots = []
+        for path, first, last in places:
+            note = self._note(path)
+            most = max(1, len(Lines.of(note.before, note.path).lines))
+            spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
+        if codex.is_memory(self.roots.workspace):
+            return self._promote_for_codex(spots)
+        target = self._target()
+        parts = promoting.parts(spot for spot in spots if spot.path != target)
+        if not parts:
+            raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
+        before = after = current(self.roots, target)
+        notes: list[str] = []
+        for part in parts:
+            change = promoting.promote(part, target, after)
+            after = change.files[0].after
+            notes += change.notes
+        count = sum(line.strip() != "" for part in parts for line in part.texts())
+        sources = {part.path for part in parts}
+        source = plural(len(sources), "note") if len(sources) > 1 else parts[0].path
+        title = f"Promote {plural(count, 'line')} of {source} to {target}"
+        change = Change("promote", title, (FileChange(target, before, after),), tuple(dict.fromkeys(notes)))
+        return self._budgeted(change)
+
+    def demote(self, spot: Spot, target: str) -> Change:
+        """Move lines to the topic note `target`, a path or a title, whole sections as they are."""
+        path = self._stored(target if target.endswith(".md") else topic_path(target))
+        return self._budgeted(promoting.demote(spot, path, current(self.roots, path)))
+
+    # --- lines and notes that go or move -----------------------------------------------------------------------------
+
+    def delete_lines(
+        self, spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None
+    ) -> Change:
+        """Delete lines of notes; with the kind "trash" the journal lists them as moved to the trash.
+
+        A line that two spots name is deleted once. Headings that have nothing left below them go too, but none that is
+        a line of `keep`.
+        """
+        by_path: dict[str, list[Spot]] = defaultdict(list)
+        for spot in spots:
+            by_path[spot.path].append(spot)
+        if not by_path:
+            raise EditRefused("No lines are chosen.", "Choose at least one.")
+        files, notes = list[FileChange](), list[str]()
+        for path, chosen in by_path.items():
+            # `lines()` is called because it raises EditRefused for a spot that is not there.
+            numbers = {number for spot in chosen if spot.lines() for number in range(spot.first, spot.last + 1)}
+            protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == path else ()
+            remaining, emptied = promoting.without(chosen[0].lines(), numbers, protected)
+            files.append(FileChange(path, chosen[0].data, remaining.data))
+            notes += emptied
+        if not title:
+            what = ", ".join(str(spot) for chosen in by_path.values() for spot in chosen[:3])
+            title = f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"
+        return self.with_trust(Change(kind, title, tuple(files), tuple(notes)))
+
+    def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
+        """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
+        others = tuple(others)
+        # Two runs of lines overlap where each begins before the other ends.
+        if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
+            raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
+        # Raises EditRefused where the lines to keep are not there.
+        keep.lines()
+        removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        return self.delete_lines(others, kind="merge", title=f"Keep {keep}, delete {removed}", keep=keep)
+
+    def trash(self, *paths: str) -> Change:
+        """Move notes to the trash as one change: they are deleted, and the journal can bring them back."""
+        if not paths:
+            raise EditRefused("No note is chosen.", "Choose at least one.")
+        what = plural(len(paths), "note") if len(paths) > 1 else self._stored(paths[0])
+        return self.with_trust(Change("trash", f"Move {what} to the trash", tuple(self._note(path) for path in paths)))
+
+    def rename(self, path: str, new: str) -> Change:
+        """Give a note another path; links to it follow. Raises EditRefused when something is there."""
+        target, note = self._stored(new), self._note(path)
+        if note.path == target:
+            raise EditRefused(f"The note is called {target} already.", "Choose another name.")
+        return self._moved({note.path: self._vacant(target)}, "rename", f"Rename {note.path} to {target}")
+
+    def archive(self, days: int) -> Change:
+        """Move daily logs older than `days` to memory/archive/memory/; links follow.
+
+        Only logs directly below memory/ with a day in their name are moved. Raises EditRefused when there are none.
+        """
+        today = self.now().date()
+        paths = {note.path for note in scan(self.roots).notes}
+        logs = [(path, shown_day(path)) for path in sorted(paths) if posixpath.dirname(path) == "memory"]
+        old = [path for path, day in logs if day is not None and (today - day).days > days]
+        targets = {path: f"{ARCHIVE}/{posixpath.basename(path)}" for path in old}
+        notes = [f"{target} is there already, so {path} stays." for path, target in targets.items() if target in paths]
+        moved = {path: target for path, target in targets.items() if target not in paths}
+        if not moved:
+            raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes) or "Nothing was moved.")
+        what = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
+        return self._moved(moved, "archive", f"Archive {what} older than {days} days to {ARCHIVE}/", notes)
+
+    # --- what a change does ------------------------------------------------------------------------------------------
+
+    def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
+        """Return how the curated note stands with each host; with `data` as if that was in it."""
+        name = self.memory()
+        text = current(self.roots, name) if data is None else data
+        return tuple(budget.measure(text, host, name) for host in self.hosts)
+
+    def with_trust(self, change: Change) -> Change:
+        """Return `change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
+        files = [(file.path, file.before, file.after) for file in change.files]
+        effects = self.trust.effects(files) if self.trust is not None else ()
+        return replace(change, notes=change.notes + effects + unmaskings(change))
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _target(self) -> str:
+        """Return the curated note. Raises EditRefused where it is the index of Claude Code's memory."""
+        target = self.memory()
+        if claude_code.in_folders(target, claude_code.folders(self.roots)):
+            step = "Write a note of its own, and a line in the index that points to it."
+            raise EditRefused(f"{target} is Claude Code's index of facts.", step)
+        return target
+
+    def _promote_for_codex(self, spots: Sequence[Spot]) -> Change:
+        """Return the change that tells Codex to remember these lines, with the notes that they are from."""
+        body = "\n".join(line for spot in spots for run in spot.facts() for line in run)
+        sources = ", ".join(dict.fromkeys(spot.path for spot in spots))
+        return self._note_for_codex("promote", f"{body}\n\n(from {sources})\n")
+
+    def _note_for_codex(self, kind: str, text: str) -> Change:
+        """Make a note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
+        path = self._vacant(codex.note_path(text, self.now()))
+        title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
+        file = FileChange(path, None, text.encode("utf-8", "replace"))
+        return self.with_trust(Change(kind, title, (file,), ("Codex takes it up when it next makes its memory.",)))
+
+    def _moved(self, targets: Mapping[str, str], kind: str, title: str, notes: Iterable[str] = ()) -> Change:
+        """Give notes other paths, with their bytes, mode and time, and lead the links of all notes there."""
+        old = [self._note(path) for path in targets]
+        new = [replace(note, path=targets[note.path], before=None, after=note.before) for note in old]
+        # Notes come before others go, so that nothing is lost in between.
+        change = Change(kind, title, (*new, *(FileChange(note.path, note.before, None) for note in old)), tuple(notes))
+        # The notes that move, and those that link to one of them.
+        texts = {path: data for path in self.links.sources(targets) if (data := current(self.roots, path)) is not None}
+        return self.with_trust(follow(change, texts, self.links.paths()))
+
+    def _budgeted(self, change: Change) -> Change:
+        """Return `change` with what it does to the curated note's budget among its notes."""
+        curated = [file for file in change.files if file.path in ROOT_NOTES]
+        hosts = [host for host in self.hosts if host.limit]
+        effects = tuple(budget.effect(file.before, file.after, host) for file in curated for host in hosts)
+        return self.with_trust(replace(change, notes=change.notes + effects))
+
+    def _stored(self, path: str) -> str:
+        """Return the path under which a note is stored. Raises PathRefused."""
+        _root, _absolute, stored = destination(self.roots, path)
+        return stored
+
+    def _vacant(self, path: str) -> str:
+        """Return the path under which a note is stored that is not there yet. Raises EditRefused, PathRefused."""
+        path = self._stored(path)
+        # Mode and time are both 0 only where nothing is there.
+        if any(standing(self.roots, path)):
+            raise EditRefused(f"There is a note {path} already.", "Choose another name.")
+        return path
+
+    def _note(self, path: str) -> FileChange:
+        """Return the change that removes a note, with its mode and time. Raises NoteMissing."""
+        path = self._stored(path)
+        mode, mtime_ns = standing(self.roots, path)
+        data = current(self.roots, path)
+        if data is None:
+            raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
+        return FileChange(path, before=data, after=None, mode=mode, mtime_ns=mtime_ns)
+
+
+def topic_path(title: str) -> str:
+    """Return a stored path for a topic of this title: letters and digits of any script, joined by hyphens."""
+    name = "-".join(re.findall(r"\w+", title.casefold()))[:60].strip("-")
+    if not name:
+        raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
+    return f"memory/{name}.md"
+
+
+# --- what is remembered ----------------------------------------------------------------------------------------------
+
+
+def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
+    """Append `- HH:MM text` to today's `log`, in its style; None where there is none yet.
+
+    Raises EditRefused for no text or too much.
+    """
+    words = _words(_MARK.sub("", text))
+    day = now.date().isoformat()
+    path = f"memory/{day}.md"
+    old = Lines.of(log, path)
+    texts = old.texts()
+    # A log of blank lines counts as one that is not begun: it gets its heading.
+    is_begun = "".join(texts).strip() != ""
+    above = _gap(texts) if is_begun else [f"# {day}", ""]
+    base = old if is_begun else Lines(old.bom, ())
+    new = base.insert(len(base.lines) + 1, [*above, *_entry(words, now, texts)])
+    # A secret is looked for before the line is cut, because half of it would not be known for one.
+    title = f"Remember in {path}: {one_line(masked(words.splitlines()[0]), 60)}"
+    return Change("capture", title, (FileChange(path, log, new.data),))
+
+
+def _words(text: str) -> str:
+    """Return a text without blanks at its ends and those of its lines. Raises EditRefused for none, or too much."""
+    words = "\n".join(line.rstrip() for line in re.split("\r\n?|\n", text)).strip().replace("\0", "")
+    if not words:
+        raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
+    if len(words) > _MOST:
+        what = f"The text has {len(words):,} characters; at most {_MOST:,} are captured."
+        raise EditRefused(what, "Make a note of its own of it.")
+    return words
+
+
+def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
+    """Return the lines of an entry, written as the last entry with a time, else with the mark of the last item."""
+    # What stands before and behind the time in the entries, and the marks of bullet lists; the last of each is taken.
+    timed = [match.groups() for line in style if (match := _TIMED.match(line))]
+    marks = ["-", *(match[2] for line in style if (match := ITEM.match(line)) and match[2] in "-*+")]
+    mark, before_time, after_time = timed[-1] if timed else (f"{marks[-1]} ", "", " ")
+    first, *rest = words.split("\n")
+    indented = (" " * len(mark) + line if line else "" for line in rest)
+    return [f"{mark}{before_time}{now:%H:%M}{after_time}{first}", *indented]
+
+
+def _gap(texts: list[str]) -> list[str]:
+    """Return a blank line for in front of an entry that does not follow another one, else none."""
+    last = texts[-1]
+    # What is indented belongs to the item above it.
+    outer = [line for line in texts if ITEM.match(line) or not line.startswith((" ", "\t"))]
+    follows_item = bool(outer) and ITEM.match(outer[-1]) is not None and not HEADING.match(last)
+    return [] if follows_item or not last.strip() else [""]
 
 
 class ExternalEdit(Struct, frozen=True):

@@ -38,8 +38,7 @@ from msgspec.structs import asdict, replace
 from memory_tui import durable, state_db
 from memory_tui.errors import EditFailed, EditRefused, IndexBusy, IndexUnavailable, MemoryTuiError, StateUnavailable
 from memory_tui.locks import Holder, is_alive, process_start, wait_for
-from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
-from memory_tui.notes.merge import merge
+from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay, merge
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, quiet, tag, write
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.roots import Roots

@@ -33,8 +33,7 @@ from msgspec.structs import replace
 
 from memory_tui import durable
 from memory_tui.errors import EditFailed, EditRefused, PathRefused, Unreadable
-from memory_tui.notes.changes import Busy, FileChange, ReadOnly, ThreeWay, moves
-from memory_tui.notes.merge import common_head, merge
+from memory_tui.notes.changes import Busy, FileChange, ReadOnly, ThreeWay, common_head, merge, moves
 from memory_tui.workspace.notes import descend
 from memory_tui.workspace.roots import Roots, destination
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring
 from memory_tui.formatting import one_line, plural
-from memory_tui.workspace.annotations import Annotations
+from memory_tui.workspace.notes import Annotations
 
 HEADING = "## Memory Recall"
 NO_WAY_BACK = "OpenClaw has no command that trusts a note again; a note of another name is not recorded yet."

@@ -29,7 +29,7 @@ from memory_tui.search.corpus import Corpus, distinct
 from memory_tui.search.keyword import LATIN, TRIGRAM, KeywordSide, Matcher, keywords
 from memory_tui.search.trace import ChunkRef, Floats, QueryPlan
 from memory_tui.tokens import lowered, words_of
-from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
+from memory_tui.workspace.notes import INVALID_PROJECT, Annotations
 
 LIMIT = 200
 """Hits that each list holds (sections 5, 6.6)."""

@@ -28,7 +28,7 @@ from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
 from memory_tui.sentences import Notice, notice, other_vectors
 from memory_tui.tokens import as_asked, function_words, left_out, only_asks, word_stems
-from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
+from memory_tui.workspace.notes import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
 

@@ -17,8 +17,7 @@ from memory_tui.search.question import holds_value
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import CANDIDATES, SecondStage
 from memory_tui.search.trace import Flags, Floats, Mode, QueryPlan, Rows, Table
-from memory_tui.workspace.annotations import NOTHING_SAID
-from memory_tui.workspace.notes import note_date, note_date_2026_9
+from memory_tui.workspace.notes import NOTHING_SAID, note_date, note_date_2026_9
 
 LOOKED_AT = 40
 """How many of the first candidates are compared by their values (now-images)."""

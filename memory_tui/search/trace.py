@@ -18,7 +18,7 @@ from memory_tui.index.store import ChunkRow
 from memory_tui.index.sync import FileState
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.sentences import Notice, notice, quoted
-from memory_tui.workspace.annotations import Annotations
+from memory_tui.workspace.notes import Annotations
 from memory_tui.workspace.roots import MEMORY
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]

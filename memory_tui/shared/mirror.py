@@ -31,8 +31,8 @@ from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.connection import failure as failed
 from memory_tui.shared.scope import MirrorFilling, Record, Scope, Standing, standing
-from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk
+from memory_tui.workspace.notes import NOTHING_SAID, Annotations
 
 _NOTES = 400
 """Notes that are fetched and written together."""

@@ -27,9 +27,9 @@ from memory_tui.tui.view import View, if_answered
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.changes import Hunk
     from memory_tui.notes.edit import AppliedChange, Curator
     from memory_tui.notes.journal import JournalEntry
-    from memory_tui.notes.merge import Hunk
     from memory_tui.notes.promote import Spot
 
 PATIENCE = 2.0

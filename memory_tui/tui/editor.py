@@ -23,10 +23,9 @@ from textual.widgets import Footer, Static, TextArea
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural, safe
-from memory_tui.notes.changes import editor_text
+from memory_tui.notes.changes import changed_spans, editor_text
 from memory_tui.notes.edit import AppliedChange, Curator, ExternalEdit
 from memory_tui.notes.journal import Typing, Unsaved, left
-from memory_tui.notes.merge import changed_spans
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings

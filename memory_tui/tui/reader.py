@@ -152,7 +152,7 @@ class Reader(MarkdownText):
     def show(self, page: NotePage, line: int, *, decided: bool = False) -> None:
         """Show a note with the cursor on `line`, which with `decided` is the one that made the note a hit."""
         # What reads annotations comes with the first text: the first frame has none.
-        from memory_tui.workspace.annotations import is_overtaken
+        from memory_tui.workspace.notes import is_overtaken
 
         self.page = page
         self.marked = set()

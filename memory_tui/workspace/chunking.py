@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import Unreadable
-from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
-from memory_tui.workspace.notes import headings, together
+from memory_tui.workspace.notes import NOTHING_SAID, Annotations, headings, read_annotations, together, without_markers
 
 AT_HEADINGS, AT_ENTRIES = "headings", "2026.9"
 """What an index is marked with whose chunks end at headings, or are those of OpenClaw 2026.9."""

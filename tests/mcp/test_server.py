@@ -362,7 +362,7 @@ def test_the_server_ends_while_a_question_hangs(slow):
 def test_what_a_hook_does_not_need_is_not_imported_for_it():
     code = (
         "import sys\nfrom memory_tui.cli import host_calls, main\n"
-        "heavy = 'engine explain index search mcp.tools notes.edit notes.journal notes.planner'\n"
+        "heavy = 'engine explain index search mcp.tools notes.edit notes.journal'\n"
         "names = {'numpy', *(f'memory_tui.{name}' for name in heavy.split())}\n"
         "print(names & set(sys.modules))"
     )

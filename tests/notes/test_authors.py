@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from memory_tui.hosts import transcripts
 from memory_tui.hosts.transcripts import Said, ToolUse
-from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors, unknown_share, words
-from memory_tui.notes.git import History
+from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, Repository, name_authors, unknown_share, words
 from memory_tui.notes.journal import Author, Journal, Sight
 from memory_tui.openclaw.trust import LedgerRow, text_hash
 from memory_tui.workspace.roots import Roots
@@ -373,7 +372,7 @@ def test_a_checkout_that_takes_long_made_what_it_wrote(home, git, rebases):
         git("commit", "-m", branch)
     git("checkout", "main")
     git(*(("rebase", "other") if rebases else ("checkout", "other")))
-    end = History(folder).moves(0)[-1].at
+    end = Repository(folder).moves(0)[-1].at
     # A person who wrote the same before, and in between a text that neither side has, is not git.
     times = {name: end - 0.9 * number for number, name in enumerate(names)} | {names[8]: end - 20}
     sights = [(name, NEW, at) for name, at in times.items()] + [("mine.md", b"mine\n", end - 4)]
@@ -395,7 +394,7 @@ def test_git_is_held_against_both_sides(home, at, git):
     git("commit", "-am", "two")
     began = time.time()
     git("checkout", "main")
-    history = History(folder)
+    history = Repository(folder)
     moves = history.moves(began - 1)
 
     def by(change, *, session=False):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused
-from memory_tui.notes import planner, promote
+from memory_tui.notes import edit, promote
 from memory_tui.notes.changes import (
     Change,
     FileChange,
@@ -110,20 +110,20 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
     ],
 )
 def test_an_entry_is_written_as_the_others_are(text, log, made):
-    assert after(planner.capture(text, NOW, log)) == made
+    assert after(edit.capture(text, NOW, log)) == made
 
 
 @pytest.mark.parametrize("text", [" \n\t", "- "])
 def test_nothing_is_nothing_to_remember(text):
     with pytest.raises(EditRefused, match="nothing to remember"):
-        planner.capture(text, NOW, LOG)
+        edit.capture(text, NOW, LOG)
 
 
 def test_a_topic_has_a_path_in_any_script():
-    assert planner.topic_path("Home Network!") == "memory/home-network.md"
-    assert planner.topic_path("../读书 笔记") == "memory/读书-笔记.md"
+    assert edit.topic_path("Home Network!") == "memory/home-network.md"
+    assert edit.topic_path("../读书 笔记") == "memory/读书-笔记.md"
     with pytest.raises(EditRefused):
-        planner.topic_path("../..")
+        edit.topic_path("../..")
 
 
 MEMORY = b"""# Memory

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from memory_tui.notes.authors import Repository
 from memory_tui.notes.changes import FileChange
-from memory_tui.notes.git import History
 from tests.support.curate import git, workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -102,7 +102,7 @@ def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
     trapped(folder, program)
     for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "GIT_SSH_COMMAND", "GIT_ASKPASS"):
         monkeypatch.setenv(name, str(program))
-    history = History(folder)
+    history = Repository(folder)
     (folder / "other.md").write_text("changed, so that its filter is asked for\n")
     assert history.root()
     assert history.made(history.moves(0.0)[-1], change)
@@ -118,7 +118,7 @@ def test_a_missing_object_is_not_fetched(folder, trap):
     tree = git(folder, "rev-parse", "HEAD^{tree}").strip()
     trapped(folder, program)
     (folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
-    history = History(folder)
+    history = Repository(folder)
     assert not history.made(history.moves(0.0)[-1], change)
     assert not canary.exists(), canary.read_text()
 
@@ -128,10 +128,10 @@ def test_other_working_trees_and_shallow_copies_are_read(folder, tmp_path):
     git(folder, "gc", "-q")
     git(folder, "worktree", "add", "-q", str(tmp_path / "side"), "side")
     git(tmp_path / "side", "checkout", "-q", "--detach", "HEAD~1")
-    side = History(tmp_path / "side")
+    side = Repository(tmp_path / "side")
     assert side.made(side.moves(0.0)[-1], change)
     git(tmp_path, "clone", "-q", "--depth", "1", folder.as_uri(), "copy")
-    assert History(tmp_path / "copy").root() == git(tmp_path / "copy", "rev-parse", "HEAD").strip()
+    assert Repository(tmp_path / "copy").root() == git(tmp_path / "copy", "rev-parse", "HEAD").strip()
 
 
 def test_a_workspace_below_the_top(folder):
@@ -142,12 +142,12 @@ def test_a_workspace_below_the_top(folder):
     git(folder, "rm", "-q", "memory/x.md")
     git(folder, "commit", "-q", "-m", "gone")
     git(folder, "checkout", "-q", "-")
-    below = History(folder / "memory")
+    below = Repository(folder / "memory")
     assert below.made(below.moves(0.0)[-1], FileChange("x.md", None, b"a\nb\n"))
     for path in ("MEMORY.md", "../MEMORY.md"):
         assert not below.made(below.moves(0.0)[-1], FileChange(path, None, first))
 
 
 def test_without_a_repository(tmp_path):
-    history = History(workspace(tmp_path / "plain"))
+    history = Repository(workspace(tmp_path / "plain"))
     assert (history.top(), history.root(), history.moves(0.0)) == (None, "", [])

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes import merge as merging
-from memory_tui.notes.changes import Change, FileChange, diff_lines
-from memory_tui.notes.merge import changed_spans, merge
+from memory_tui.notes import changes as merging
+from memory_tui.notes.changes import Change, FileChange, changed_spans, diff_lines, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(

@@ -14,11 +14,10 @@ import pytest
 
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.notes import recorder as recorders
+from memory_tui.notes import history as recorders
 from memory_tui.notes.authors import name_authors
-from memory_tui.notes.history import blame
+from memory_tui.notes.history import Recorder, blame
 from memory_tui.notes.journal import Journal
-from memory_tui.notes.recorder import Recorder
 from memory_tui.plan import Options
 from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.curate import curator, git, put, workspace

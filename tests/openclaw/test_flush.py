@@ -13,7 +13,7 @@ from memory_tui.config import load as configuration
 from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, triggered
-from memory_tui.workspace.annotations import Annotations
+from memory_tui.workspace.notes import Annotations
 from tests.support.workspace import put, put_all
 
 BIG = Session(total_tokens=176_000, fresh=True)

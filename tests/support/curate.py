@@ -6,10 +6,9 @@ import time
 from pathlib import Path
 
 from memory_tui.notes.changes import Change, FileChange
-from memory_tui.notes.edit import Curator
+from memory_tui.notes.edit import Curator, Planner
 from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
-from memory_tui.notes.planner import Planner
 from memory_tui.workspace.roots import Roots
 
 

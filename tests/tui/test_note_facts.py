@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.notes import FileRow
 from memory_tui.notes import budget
-from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.changes import Change, FileChange, merge
 from memory_tui.notes.journal import OTHERS, Author, JournalEntry, RecordedNote
 from memory_tui.notes.links import NoteLink, NoteLinks
-from memory_tui.notes.merge import merge
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry

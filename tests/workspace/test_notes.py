@@ -17,8 +17,19 @@ from memory_tui import jsstring
 from memory_tui.errors import Unreadable
 from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote
-from memory_tui.workspace.annotations import INVALID_PROJECT, flaws, read_annotations
-from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, date_of, note_date, read, shown_day, span, title_of
+from memory_tui.workspace.notes import (
+    INVALID_PROJECT,
+    ChangedWhileRead,
+    NoteDate,
+    date_of,
+    flaws,
+    note_date,
+    read,
+    read_annotations,
+    shown_day,
+    span,
+    title_of,
+)
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.workspace import needs_inodes, put
