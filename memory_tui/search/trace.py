@@ -355,13 +355,12 @@ class QueryPlan(Struct, frozen=True):
     def readings(self) -> tuple[str, ...]:
         """Return what was searched otherwise than it was written, each as a clause."""
         words = (
-            f'"{item.asked}" searched {"also " if item.also else ""}as "{" ".join(item.searched)}"'
-            for item in self.corrections
+            f'"{item.asked}" {"also " if item.also else ""}→ "{" ".join(item.searched)}"' for item in self.corrections
         )
-        time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
+        time = [f'"{self.time_words}" → {self.time}'] if self.time else []
         parts = [f"asked in {len(self.parts)} parts"] if self.parts else []
-        now = [f'"{self.for_now}" puts the newest of what says the same first'] if self.for_now else []
-        value = [f'"{self.value}" puts lines with such a value first'] if self.value else []
+        now = [f'"{self.for_now}": newest first'] if self.for_now else []
+        value = [f'"{self.value}": lines with one first'] if self.value else []
         return (*words, *time, *now, *value, *parts)
 
     @property
@@ -421,7 +420,7 @@ class AnswerLevel(Struct, frozen=True):
     def in_part(self) -> str:
         """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
         has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
-        part = f"{has}, not {lacks}" if has else f"only words faintly like {lacks}"
+        part = f"{has} without {lacks}" if has else f"only words faintly like {lacks}"
         return part if self.level == "found" and lacks else ""
 
     @property

@@ -21,7 +21,7 @@ from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.sentences import as_notice, ordinal, quoted
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
-from memory_tui.tui.facts import MUTED, WARN, Fact, cut, drawn
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
 from memory_tui.tui.knobs import RESULTS, figure, turn, under
 from memory_tui.tui.rows import short_path
 from memory_tui.tune.judgments import Query
@@ -50,15 +50,21 @@ STEPS: Mapping[str, str] = {
 """What the sum calls a step."""
 LIKES = {"like words": ", only words like them", "letters": ", only pieces of them", "line words": ", only common ones"}
 """What a passage without the words has, by the measure of the second look that gives most."""
-LEVELS: Mapping[str, tuple[str, str, str, str]] = {
-    "found": ("✓", "$success", "Its words are in your notes", "Words found"),
-    "by weight": ("✓", "$success", "Found", "Found"),
-    "in part": ("~", "$warning", "In part: no line has all, the best has", "In part: the best line has"),
-    "unmatched": ("~", "$warning", "No word that counts is in a note; best lines have", "No word found; best has"),
-    "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
-    "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
+LEVELS: Mapping[str, tuple[str, str, str]] = {
+    "found": ("✓", GOOD, "Found"),
+    "in part": ("~", WARN, "In part"),
+    "nearby only": ("?", WARN, "Perhaps not answered"),
+    "nothing holds these words": ("✗", BAD, "Not answered"),
 }
-"""The sign, style, words and short words of how well the notes answer."""
+"""The sign, style and words of how well the notes answer."""
+NONE = "none of your words"
+SHARES = (
+    (0.995, "all your words"),
+    (0.65, "most of your words"),
+    (0.35, "half of your words"),
+    (0.05, "some of your words"),
+)
+"""What the share of a question that the best lines hold is called, each from a value on; under them NONE."""
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
@@ -268,63 +274,54 @@ def divider(trace: Trace) -> str:
 # --- the line above -------------------------------------------------------------------------------------------------
 
 
-def _level_sentence(trace: Trace, *, wide: bool) -> tuple[str, str]:
+def _level_sentence(trace: Trace) -> tuple[str, str]:
     """Return in a sentence whether the notes answer, and its style; an empty one where nothing can be said."""
-    level = trace.level
-    kind, detail = (level.level, level.in_part) if level else ("", "")
     # By what it was searched is said where that was not both words and meaning.
     by, why = wording.answered_by(trace)
-    limits = "" if by == "by words and vectors" else by.replace("vectors", "meaning")
-    if detail:
-        kind = "in part"
-    # No word that counts is in a note: what was found is only like them.
-    if kind in ("in part", "found") and why == trace.plan.unmatched:
-        kind, limits = "unmatched", ""
-        detail = detail or "like ones"
-    mark = " " if detail else ": "
-    # Where no words are listed, a share tells how well the best line matches, unless it has all.
-    if level and not detail and (kind != "found" or round(level.signals.held, 2) < 1):
-        detail = f"{level.signals.held:.0%} of your words match, like ones included"
-        if kind == "found":
-            kind = "by weight"
-        elif level.signals.held >= level.doubt_below and not limits:
-            # Words alone would do, so it is meaning that lowered the level.
-            detail += ", but the meaning is far"
-    details = ", ".join(filter(None, (detail, limits)))
-    if kind not in LEVELS:
+    limits = "" if by == "by words and vectors" else by.replace("vectors", "meaning").rstrip(")")
+    for label, clause in (("MOSTLY WORDS (", "meaning hardly knows "), ("WORDS ONLY (", "meaning does not know ")):
+        limits = limits.replace(label, clause)
+    if (level := trace.level) is None:
         return f"{limits[:1].upper()}{limits[1:]}." if limits else "", ""
-    sign, style, long, short = LEVELS[kind]
-    return f"{sign} {long if wide else short}{mark if details else ''}{details}.", style
+    held, kind = level.signals.held, "in part" if level.in_part else level.level
+    reason = next((words for least, words in SHARES if held >= least), NONE)
+    if why == trace.plan.unmatched:
+        # No word is in a note, so what is held are words that are only like them.
+        none = "none of your main words" if trace.plan.dropped else NONE
+        kind = "in part" if kind == "found" else kind
+        limits, reason = "", f"{none}{', only like ones' if reason != NONE else ''}"
+    elif kind == "found":
+        reason += "" if limits or trace.plan.readings else " or like ones"
+    elif held >= level.doubt_below:
+        # Words alone would do, so it is meaning that lowered the level.
+        reason = "words match, but about something else"
+    elif reason != NONE:
+        reason = f"only {reason}"
+    reason = level.in_part or reason
+    sign, style, words = LEVELS[kind]
+    return f"{sign} {words}: {', '.join(filter(None, (reason, limits)))}.", style
 
 
 def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
-    wide, sent = width >= 100, sent_of(trace)
-    head, style = _level_sentence(trace, wide=wide)
-    cut = other_cut(trace)
-    about = "about " if cut else ""
-    gets, gets_in_short = "Your agent gets nothing.", "Agent gets nothing."
-    if sent:
-        gets = f"Your agent gets {about or 'the first ' * wide}{sent} of {trace.funnel.candidates:,} found."
-        gets_in_short = f"Your agent gets {about}{sent}."
-    read = Content.styled(cut or one_line("; ".join(trace.plan.readings)), "$warning")
-    keys = f"{ranking}{'   c compares' if wide and ranking else ''} "
-    if read:
-        keys = "  c compares " if cut else "  u as written "
-    key = Content.styled(keys, "$warning" if read else MUTED)
-    # How words were read, which a key undoes, is said before how much is sent, which the list shows too.
-    need = read.cell_length + key.cell_length + 2 if read else 0
-    # The first that leaves room for it, else the last; without a head the line says at least what is sent.
-    for sentence in (gets, gets_in_short, "" if head else gets):
-        left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)
-        if left.cell_length + need <= width:
-            break
-    room = width - left.cell_length - key.cell_length
-    # In fewer cells nothing could be read.
-    if room < (8 if read else 2):
-        return left.truncate(width, ellipsis=True)
-    end = Content.assemble(read.truncate(max(1, room - 2), ellipsis=True), key)
-    return Content.assemble(left, " " * (width - left.cell_length - end.cell_length), end)
+    sent, cut = sent_of(trace), other_cut(trace)
+    head, style = _level_sentence(trace)
+    number = f"{'about ' if cut else ''}{sent or 'nothing'}"
+    gets = [f"Your agent gets {number}{f' of {trace.funnel.candidates:,} found' if sent else ''}."]
+    gets += [f"Your agent gets {number}.", f"Agent gets {number}."]
+    ends = [(f"{ranking}   c compares", MUTED), (ranking, MUTED)] if ranking else []
+    if cut or trace.plan.readings:
+        # How words were read, which a key undoes, is said before all that is sent, which the list shows too.
+        key = "c compares" if cut else "u undoes"
+        words = cut or one_line("; ".join(trace.plan.readings))
+        ends = [(f"{end}{key}", WARN) for end in (f"{words}  ", "" if cut else "read otherwise: ")]
+    for end, style_of_end in (*ends, ("", "")):
+        for sentence in gets:
+            left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)
+            room = width - left.cell_length - 1
+            if Content(end).cell_length + 2 * bool(end) <= room:
+                return Content.assemble(left.pad_right(room - Content(end).cell_length), (end, style_of_end), " ")
+    return left.truncate(width, ellipsis=True)
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------
