@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
 from memory_tui.config import config_file, config_keys, openclaw_release, places
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.config import settings as knobs
 from memory_tui.config.config_file import Agent, Config
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.cli.context import curator, curator_of, engine_options, passed_on, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.errors import MemoryTuiError, PathRefused, Unreadable
 from memory_tui.hosts import claude_code, wiring
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve

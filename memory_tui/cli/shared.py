@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from memory_tui import plan as plans
 from memory_tui.cli.context import agreed, engine_options, opened, require_yes
 from memory_tui.cli.output import say, show, waiting
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.errors import ApprovalMissing, SettingError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural

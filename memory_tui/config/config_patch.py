@@ -16,8 +16,8 @@ import msgspec
 import platformdirs
 
 from memory_tui import durable
+from memory_tui.config import config_file as configuration
 from memory_tui.config import json5
-from memory_tui.config import load as configuration
 from memory_tui.config.config_file import Config
 from memory_tui.config.config_keys import OWN_KEYS
 from memory_tui.config.openclaw_release import release_meant

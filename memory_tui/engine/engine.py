@@ -21,7 +21,7 @@ from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop, call_after
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.config import places
 from memory_tui.config.config_keys import BACKEND
 from memory_tui.config.settings import profile_named

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memory_tui import durable, plan
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.config import places
 from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural

@@ -18,9 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring
-from memory_tui.config.config_file import Config
+from memory_tui.config.config_file import Config, load
 from memory_tui.config.config_keys import INJECTION
-from memory_tui.config.load import load
 from memory_tui.errors import ConfigError, SettingError
 
 MAX_CHARS = 20_000

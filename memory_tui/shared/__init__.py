@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import install_extra
 from memory_tui.plan import Plan

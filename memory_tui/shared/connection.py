@@ -23,7 +23,7 @@ from psycopg.pq import Format
 from psycopg.rows import TupleRow, namedtuple_row
 from psycopg.types import TypeInfo
 
-from memory_tui.config import load as configuration
+from memory_tui.config import config_file as configuration
 from memory_tui.errors import MemoryTuiError
 from memory_tui.plan import Plan
 from memory_tui.secrets import Discreet

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.config import load, places
+from memory_tui.config import config_file, places
 from memory_tui.errors import ConfigError, SettingError
 
 
@@ -54,11 +54,11 @@ def test_the_configuration_of_another_workspace_does_not_apply(tmp_path, write):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     file = write({"agents": {"defaults": {"workspace": str(theirs)}}})
-    assert load.load(None, theirs).kind == "openclaw"
-    assert load.load(None, None).kind == "openclaw"
-    assert load.load(None, tmp_path).kind == "none"
-    assert load.load(str(file), tmp_path).kind == "openclaw"
-    assert load.load(None, tmp_path, "main").kind == "openclaw", "an agent was asked for"
+    assert config_file.load(None, theirs).kind == "openclaw"
+    assert config_file.load(None, None).kind == "openclaw"
+    assert config_file.load(None, tmp_path).kind == "none"
+    assert config_file.load(str(file), tmp_path).kind == "openclaw"
+    assert config_file.load(None, tmp_path, "main").kind == "openclaw", "an agent was asked for"
 
 
 def test_our_own_file_applies_where_openclaws_does_not(home, write, tmp_path):
@@ -66,8 +66,8 @@ def test_our_own_file_applies_where_openclaws_does_not(home, write, tmp_path):
     own = places.own_path()
     own.parent.mkdir(parents=True)
     own.write_text("{query: {minScore: 0.1}}")
-    assert load.load(None, tmp_path).kind == "own"
-    assert load.load(None, tmp_path).values["query.minScore"].value == 0.1
+    assert config_file.load(None, tmp_path).kind == "own"
+    assert config_file.load(None, tmp_path).values["query.minScore"].value == 0.1
     del home
 
 
@@ -75,10 +75,10 @@ def test_a_workspace_tells_whose_it_is(tmp_path, write):
     coder = tmp_path / "coder"
     coder.mkdir()
     write({"agents": {"list": [{"id": "main"}, {"id": "coder", "workspace": str(coder)}]}})
-    assert load.load(None, coder).agent.id == "coder"
-    assert load.load(None, None).agent.id == "main"
+    assert config_file.load(None, coder).agent.id == "coder"
+    assert config_file.load(None, None).agent.id == "main"
     (tmp_path / "link").symlink_to(coder)
-    assert load.load(None, tmp_path / "link").agent.id == "coder"
+    assert config_file.load(None, tmp_path / "link").agent.id == "coder"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_workspace_tells_whose_it_is(tmp_path, write):
 )
 def test_agents_and_their_workspaces(agents, expected, home, write):
     write({"agents": agents})
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert expected == {
         agent.id: (str(agent.workspace).replace(str(home), "~"), agent.default) for agent in found.agents
     }
@@ -123,7 +123,7 @@ def test_agents_and_their_workspaces(agents, expected, home, write):
 def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write):
     one, two = '{id: "main", default: true, workspace: "/a"}', '{id: "MAIN", workspace: "/b"}'
     write(f'{{agents: {{list: [\n{one},\n{two},\n{{id: "other", default: true}}]}}}}')
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert [agent.id for agent in found.agents] == ["main", "other"]
     assert found.agent.workspace == Path("/a")
     said = [(problem.place.line, problem.used) for problem in found.problems]
@@ -132,14 +132,14 @@ def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write):
 
 def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write, home):
     with pytest.raises(SettingError) as caught:
-        load.load(None, None, "coder")
+        config_file.load(None, None, "coder")
     assert "main" in caught.value.next_step
-    assert load.load(None, None, "main").kind == "none"
+    assert config_file.load(None, None, "main").kind == "none"
     write({"agents": {"list": [{"id": "main"}, {"id": "researcher"}]}})
     with pytest.raises(SettingError) as caught:
-        load.load(None, None, "coder")
+        config_file.load(None, None, "coder")
     assert "main, researcher" in caught.value.next_step
-    assert load.load(None, None, " Researcher ").agent.id == "researcher"
+    assert config_file.load(None, None, " Researcher ").agent.id == "researcher"
     del home
 
 
@@ -150,7 +150,7 @@ def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
     env = '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
     (home / ".openclaw" / ".env").write_text(env)
     monkeypatch.setenv("A", "process")
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     kept = ("${A}", "${lower}", "$A", "${A", "~/x")
     assert found.extra_paths == ("process", "from-file/quoted # text", 'dou"ble', "env", *kept)
     assert found.problems == ()
@@ -159,7 +159,7 @@ def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
 def test_a_variable_without_value_is_reported(write, monkeypatch):
     monkeypatch.setenv("EMPTY_ONE", "")
     write('{agents: {defaults: {\nworkspace: "${EMPTY_ONE}/x",\nmemorySearch: {extraPaths: ["${NOT_THERE}"]}}}}')
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert [problem.place.line for problem in found.problems] == [2, 3]
     assert "EMPTY_ONE" in str(found.problems[0])
     assert found.extra_paths == ()
@@ -177,7 +177,7 @@ def test_includes_are_joined_as_openclaw_joins_them(write, home):
     agents = "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}"
     (folder / "more" / "agents.json5").write_text(agents)
     (folder / "more" / "search.json5").write_text("\n{cache: {enabled: false}, query: {minScore: -1}}")
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert (found.value("query.minScore"), found.value("query.maxResults")) == (0.4, 3)
     assert found.value("cache.enabled") is False
     assert found.extra_paths == ("a", "b")
@@ -199,16 +199,16 @@ def test_what_may_not_be_included_is_reported_and_the_rest_counts(include, why, 
     (home / "outside.json5").write_text("{}")
     (home / ".openclaw" / "loop.json5").write_text("{$include: 'loop.json5'}")
     (home / ".openclaw" / "link.json5").symlink_to(home / "outside.json5")
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert found.value("query.minScore") == 0.4
     assert len(found.problems) == 1
     assert why in str(found.problems[0])
 
 
 def test_what_is_no_configuration_is_refused_with_a_sentence(tmp_path):
-    (tmp_path / "huge.json").write_bytes(b" " * (load.MAX_BYTES + 1))
+    (tmp_path / "huge.json").write_bytes(b" " * (config_file.MAX_BYTES + 1))
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00{")
     for name in ("huge.json", "folder.json", "bytes.json", "nothing.json"):
         with pytest.raises(ConfigError, match=name):
-            load.load(str(tmp_path / name), None)
+            config_file.load(str(tmp_path / name), None)

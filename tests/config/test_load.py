@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.config import load
+from memory_tui.config import config_file
 from memory_tui.config.config_keys import BY_PATH, OF_AGENT
 from memory_tui.errors import ConfigError
 from tests.support.config_text import parsed
@@ -200,7 +200,7 @@ def secret(write, monkeypatch):
 
     def go(api_key, secrets=None):
         write({"agents": {"defaults": {"memorySearch": {"remote": {"apiKey": api_key}}}}, "secrets": secrets or {}})
-        found = load.load(None, None).secret("remote.apiKey")
+        found = config_file.load(None, None).secret("remote.apiKey")
         assert found is not None
         assert KEY not in repr(found) + str(found)
         return found
@@ -262,7 +262,7 @@ def test_a_command_is_never_run(secret, tmp_path):
 def test_headers_are_secrets_too(write, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     write({"agents": {"defaults": {"memorySearch": {"remote": {"headers": {"x-a": KEY, "x-b": "Bearer ${MY_KEY}"}}}}}})
-    found = load.load(None, None)
+    found = config_file.load(None, None)
     assert {name: value.value for name, value in found.headers()} == {"x-a": KEY, "x-b": f"Bearer {KEY}"}
     assert KEY not in repr(found)
     assert KEY not in repr(found.entries)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memory_tui.config import load, openclaw_release
+from memory_tui.config import config_file, openclaw_release
 from memory_tui.config.config_keys import RETIRED
 from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 from memory_tui.plan import Options, choose, plan
@@ -31,7 +31,7 @@ def install(tmp_path, manifest):
 
 
 def found(home):
-    return openclaw_release.release_meant("auto", load.load(None, home / ".openclaw" / "workspace"))
+    return openclaw_release.release_meant("auto", config_file.load(None, home / ".openclaw" / "workspace"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from memory_tui.config import load
+from memory_tui.config import config_file
 from memory_tui.config.config_file import Config
 
 
@@ -12,4 +12,4 @@ def parsed(text: str, agent: str = "", name: str = "openclaw.json") -> Config:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_text(text, "utf-8")
-        return load.load(str(path), None, agent)
+        return config_file.load(str(path), None, agent)
