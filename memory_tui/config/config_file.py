@@ -24,9 +24,17 @@ from msgspec.structs import replace
 
 from memory_tui.config import config_keys
 from memory_tui.config.config_keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
-from memory_tui.config.environment import Environment, FoundSecret
+from memory_tui.config.environment import (
+    Environment,
+    ExtraPath,
+    FoundSecret,
+    default_workspace,
+    expand,
+    openclaw_path,
+    own_path,
+    state_folder,
+)
 from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, word_of
-from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
 from memory_tui.config.settings import BY_KEY, Scalar, Value, check
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry

@@ -20,8 +20,8 @@ from memory_tui.config import config_file as configuration
 from memory_tui.config import json5
 from memory_tui.config.config_file import Config
 from memory_tui.config.config_keys import OWN_KEYS
+from memory_tui.config.environment import own_path
 from memory_tui.config.openclaw_release import release_meant
-from memory_tui.config.places import own_path
 from memory_tui.config.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets import Discreet

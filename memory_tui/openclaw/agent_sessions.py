@@ -20,7 +20,7 @@ import apsw
 from msgspec import Struct
 
 from memory_tui import durable
-from memory_tui.config import places
+from memory_tui.config import environment
 from memory_tui.durable import open_regular
 from memory_tui.errors import Unreadable
 from memory_tui.openclaw import open_foreign
@@ -186,7 +186,7 @@ class LiveSession(NamedTuple):
 
 def live(agent: str) -> list[LiveSession]:
     """Return the sessions in the database of `agent` that go on; none where it keeps none. Raises Unreadable."""
-    database = places.agent_database(agent)
+    database = environment.agent_database(agent)
     if not database.is_file():
         return []
     try:
@@ -341,10 +341,10 @@ class SessionCopies:
 def copies_of(plan: Plan) -> SessionCopies | None:
     """Return the copies that a plan's roots read; None where those are the host's own files, or not searched."""
     agent = plan.agent.id
-    folder = places.session_copies(agent)
+    folder = environment.session_copies(agent)
     if plan.roots.sessions != str(folder):
         return None
-    return SessionCopies(places.agent_database(agent), folder, places.session_folder(agent))
+    return SessionCopies(environment.agent_database(agent), folder, environment.session_folder(agent))
 
 
 def _copied(record: Mapping[str, Any]) -> str:

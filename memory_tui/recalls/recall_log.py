@@ -22,7 +22,7 @@ import platformdirs
 from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
-from memory_tui.config.places import private_name
+from memory_tui.config.environment import private_name
 from memory_tui.config.settings import Scalar
 from memory_tui.errors import IndexBusy, IndexUnavailable
 from memory_tui.formatting import plural
