@@ -20,9 +20,8 @@ from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingEr
 from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
-from memory_tui.hosts.connection import HostConnection, NoAnswer, PlannedFile, Proof
-from memory_tui.hosts.registry import HOSTS, Host
+from memory_tui.hosts import claude_code, connection, openclaw, wiring
+from memory_tui.hosts.connection import HOSTS, Host, HostConnection, NoAnswer, PlannedFile, Proof
 from memory_tui.openclaw.prompt import GET
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.search.corpus import DAY_SECONDS
@@ -91,7 +90,7 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, wiring.Scope]:
     """Return the host and the scope that are meant. Raises SettingError."""
     if args.host is None:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
-    row = registry.host(args.host)
+    row = connection.host(args.host)
     scope: wiring.Scope = "project" if args.project else "user"
     if scope not in row.scopes:
         raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
@@ -136,7 +135,7 @@ def _status(args: argparse.Namespace) -> int:
     links = connection.every()
     rows: list[dict[str, Any]] = []
     for name in [args.host] if args.host else list(HOSTS):
-        host = registry.host(name)
+        host = connection.host(name)
         connected = [_state(host, link) for link in links if link.host == name]
         rows += connected or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)

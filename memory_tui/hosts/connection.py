@@ -1,8 +1,8 @@
-"""A connection is what memory-tui wrote into the files of a host, with the way back.
+"""The table of hosts, and connections: what memory-tui wrote into the files of a host, with the way back.
 
-What is written is recorded first, in the user's state folder, with a backup of every file. A file that nobody touched
-since gets its old bytes back; of another one the changes alone are taken out, and where one of them was edited the
-files stay as they are.
+What a row of the table names stands in the file of the host. What is written is recorded first, in the user's state
+folder, with a backup of every file. A file that nobody touched since gets its old bytes back; of another one the
+changes alone are taken out, and where one of them was edited the files stay as they are.
 """
 
 from __future__ import annotations
@@ -29,11 +29,70 @@ from msgspec.structs import replace
 from memory_tui.config import config_patch, json5
 from memory_tui.config.config_patch import FileWrite, back_up, digest, overtaken, read, remove_empty, write_all
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.errors import ConfigError, MemoryTuiError
+from memory_tui.errors import ConfigError, MemoryTuiError, SettingError
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts.registry import Host
+from memory_tui.hosts import claude_code, codex, openclaw
 from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, FileEdit, HostChange, Scope, ServerStart, Wiring
 from memory_tui.secrets.finder import masked, redact
+
+
+class Host(Struct, frozen=True):
+    """A row: `edits` plans the files of a connection, `variables` are what the server gets (None: all)."""
+
+    name: str
+    title: str
+    edits: Callable[[Wiring], tuple[FileEdit, ...]]
+    after: str
+    """What a person does so that the host reads its files again, as a sentence."""
+    client: str
+    """How the name begins by which the host introduces itself to a server."""
+    loss: Callable[[], str] = str
+    """Says what the host does without while it is connected, as sentences; `str()` is empty, for nothing."""
+    variables: tuple[str, ...] | None = None
+    scopes: tuple[Scope, ...] = ("user", "project")
+
+    def start(self, wiring: Wiring) -> ServerStart:
+        """Return what the host starts once it is connected."""
+        return ServerStart(wiring.server(), self.variables)
+
+
+def host(name: str) -> Host:
+    """Return the row of the host `name`. Raises SettingError."""
+    if name not in HOSTS:
+        raise SettingError(f"There is no host {name!r}.", f"Choose one of {', '.join(HOSTS)}.")
+    return HOSTS[name]
+
+
+_ROWS = (
+    Host(
+        "openclaw",
+        "OpenClaw",
+        openclaw.edits,
+        "Restart the gateway: openclaw gateway restart.",
+        "openclaw",
+        openclaw.loss,
+        scopes=("user",),
+    ),
+    Host(
+        "claude-code",
+        "Claude Code",
+        claude_code.edits,
+        "Start Claude Code again; in a project it asks once whether you trust the folder.",
+        "claude",
+    ),
+    Host(
+        "codex",
+        "Codex",
+        codex.edits,
+        "Start Codex again; it asks once about new hooks.",
+        "codex",
+        variables=codex.VARIABLES,
+    ),
+)
+HOSTS = {row.name: row for row in _ROWS}
+
+
+# --- what is kept of a connection ----------------------------------------------------------------------------------
 
 
 class ConnectedFile(Struct, frozen=True):

@@ -13,7 +13,7 @@ from memory_tui import plan as plans
 from memory_tui.config.settings import BY_KEY, OWN_PROFILE, TUNE_KEYS, Settings
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection, openclaw, wiring
-from memory_tui.hosts.registry import HOSTS, Host, host
+from memory_tui.hosts.connection import HOSTS, Host, host
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui import durable
-from memory_tui.hosts import connection, openclaw, registry, wiring
+from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.recalls import recall_log
 from tests.support.workspace import install_agents, own_home, put
 
@@ -93,7 +93,7 @@ def test_there_and_back(name, scope, home, run):
     assert [file["ending"] for file in told["files"]] == ["removed" if scope else "restored", "removed"]
     assert files(home) == before
     assert list(Path.cwd().iterdir()) == []
-    gone = {"host": name, "title": registry.host(name).title, "connected": False}
+    gone = {"host": name, "title": connection.host(name).title, "connected": False}
     assert run("connect", name, "--status")["hosts"] == [gone]
 
 
