@@ -222,6 +222,10 @@ class Cause(Enum):
 
 OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 """About what was sent, not about the provider."""
+RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
+"""Worth another attempt within the same call."""
+PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
+"""Likely to be over after a while, without anybody doing anything."""
 
 
 class ProviderFailure(ProviderError):

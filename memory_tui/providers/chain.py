@@ -1,7 +1,7 @@
 """Decide which provider is used: its health, its pauses, when the fallback takes its place, and who answers now.
 
 A provider is never replaced within a call, and never silently: the vectors of two are not comparable, so the index
-has to be made again with the other one, which has another identity. How long the pauses are stands in `retry.py`.
+has to be made again with the other one, which has another identity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import base, options, registry, retry
+from memory_tui.providers import base, options, registry
 from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, state_of
 from memory_tui.providers.options import ProviderSettings
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
 
 NONE = "none"
+_FIRST_PAUSE, _LONGEST_PAUSE, _LASTING_PAUSE = 30.0, 600.0, 300.0
+"""Seconds: of a failure that passes by itself at first, and at most; of one that a person has to mend."""
+_MOST_DOUBLINGS = 5
 _PROBE = "A note about embeddings."
 Role = Literal["chosen", "automatic", "fallback"]
 Health = Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
@@ -333,7 +336,7 @@ class ChainMember(Provider):
             now = self.settings.clock.now()
             failures, next_try = outage.failures, None
             if failure is not None and reached and self.pauses:
-                next_try = now + retry.pause_after(failure, failures)
+                next_try = now + _pause_after(failure, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
             self.note_outage(Outage(error.message, state.value, error.next_step, next_try, since, failures=failures))
@@ -364,6 +367,15 @@ class ChainMember(Provider):
         error = self.lacks() or ProviderError("It was chosen too late.", "")
         why, cause = error.message, state_of(error).value
         return replace(self.show(), state="passed over", detail=why, error=why, next_step=error.next_step, cause=cause)
+
+
+def _pause_after(failure: ProviderFailure, earlier: int) -> float:
+    """Return how many seconds a provider is left alone after `failure`, which `earlier` failures in a row went before.
+
+    A failure that passes by itself doubles the pause each time; one that a person has to mend has always the same.
+    """
+    doubled = min(_FIRST_PAUSE * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_PAUSE)
+    return max(doubled if failure.state in base.PASSING else _LASTING_PAUSE, failure.retry_after or 0)
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -593,7 +605,7 @@ class Chain:
             # A late failure of one that was replaced already changes nothing, and the last one has no successor.
             if member is members[active] and member is not members[-1]:
                 successor = members[active + 1]
-                may_recover = member.worked and state_of(error) in retry.PASSING
+                may_recover = member.worked and state_of(error) in base.PASSING
                 replaced = successor.role == "fallback" or not may_recover
                 if replaced:
                     member.note_outage(replace(member.outage, given_up=True))

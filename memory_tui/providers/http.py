@@ -1,6 +1,6 @@
 """Ask a provider over HTTP: requests within a deadline, in groups, halved where they are too large.
 
-How often and how long one that failed is repeated stands in `retry.py`.
+One that failed is repeated within its call, as far as that may help; pauses between calls are `chain.py`'s.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ import numpy as np
 from memory_tui import __version__
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
-from memory_tui.providers import base, retry
+from memory_tui.providers import base
 from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, Kind, MediaText, Provider, ProviderFailure, Vectors
-from memory_tui.providers.options import Headers, ProviderSettings, Wire, host_of, on_this_machine
+from memory_tui.providers.options import Headers, ProviderSettings, RetryClock, Wire, host_of, on_this_machine
 from memory_tui.secrets import Redactor
 
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
+_LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
+"""Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+"""Seconds between two attempts of a call: doubled with each attempt up to the second."""
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Headers = {}
 _CONNECT_SECONDS = 10.0
@@ -509,7 +513,7 @@ class Remote(Provider):
 
         From then on all requests are small. Empty where there is nothing to be won by it.
         """
-        if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > retry.LONGEST_OBEYED[kind]:
+        if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > _LONGEST_OBEYED[kind]:
             return []
         runs = groups(texts, run, _SMALL_BYTES, self._most_items)
         if len(runs) == 1:
@@ -543,10 +547,10 @@ class Remote(Provider):
             try:
                 vectors = self._checked(self._http.post(path, body, seconds), len(texts))
             except ProviderFailure as failure:
-                if failure.state in retry.PASSING:
+                if failure.state in base.PASSING:
                     self._troubles += 1
                     self._successes = 0
-                wait = retry.wait_within(failure, kind, attempt, self._clock)
+                wait = _wait_within(failure, kind, attempt, self._clock)
                 if wait is None or attempt >= self._limits.attempts or time.monotonic() + wait >= ends:
                     raise
             else:
@@ -576,3 +580,15 @@ class Remote(Provider):
                 if self._proven:
                     state, why = Cause.NO_VECTOR, f"{why} for a text"
         raise ProviderFailure(state, f"{self._wire.row.label} ({self._http.host}) answered with {why}.")
+
+
+def _wait_within(failure: ProviderFailure, kind: Kind, attempt: int, clock: RetryClock) -> float | None:
+    """Return the seconds until a request is sent again within its call; None where it is not sent again.
+
+    `attempt` is the number of the attempt that failed, from 1 on.
+    """
+    wait = failure.retry_after or 0
+    if failure.state not in base.RETRIED or wait > _LONGEST_OBEYED[kind]:
+        return None
+    # Doubled with each attempt, with up to a fifth more so that many clients do not come back at the same moment.
+    return max(min(_FIRST_WAIT * 2.0 ** (attempt - 1) * (1 + 0.2 * clock.jitter()), _LONGEST_WAIT), wait)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import ipaddress
 import os
+import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,8 +14,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui.cancel import Stop
 from memory_tui.providers.base import Cause, Identity, Kind, ProviderFailure
-from memory_tui.providers.retry import ATTEMPTS, RetryClock
 from memory_tui.secrets import Discreet, Secret
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
@@ -21,6 +23,21 @@ DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-30
 SMALL, SMALL_MODEL = "local-small", "multilingual-e5-small"
 """The provider whose model comes with its software, and the model. The extra that installs both is called like it."""
 SMALL_COST = "91 MB, no key, no compiler, 0.1 CPU seconds for 100 tokens"
+
+
+class RetryClock(Struct, frozen=True):
+    """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry, which ends
+    with a stop.
+    """
+
+    now: Callable[[], float] = time.time
+    jitter: Callable[[], float] = random.random
+    sleep: Callable[[Stop, float], object] = Stop.wait
+
+    def pause(self, stop: Stop, seconds: float) -> None:
+        """Let `seconds` pass. Raises Cancelled once `stop` is set."""
+        self.sleep(stop, seconds)
+        stop.check()
 
 
 class RequestLimits(Struct, frozen=True):
@@ -31,7 +48,7 @@ class RequestLimits(Struct, frozen=True):
 
     most_bytes: int | None = None
     concurrency: int = 4
-    attempts: int = ATTEMPTS
+    attempts: int = 3
     query_seconds: float | None = None
     batch_seconds: float | None = None
     probe: Kind = "document"

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.providers import retry
+from memory_tui.providers import chain
 from tests.support import embed
 from tests.support.embed import KEY, configure
 from tests.support.index import run_sql
@@ -100,7 +100,7 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(play, not
 
 
 def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_path, monkeypatch):
-    monkeypatch.setattr(retry, "_LASTING_PAUSE", 0.1)
+    monkeypatch.setattr(chain, "_LASTING_PAUSE", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
         heard: list[str] = []
