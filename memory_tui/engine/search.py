@@ -34,7 +34,7 @@ from memory_tui.formatting import plural
 from memory_tui.index.store import Store
 from memory_tui.openclaw import trust
 from memory_tui.plan import Plan
-from memory_tui.providers import chain, request_formats
+from memory_tui.providers import chain, registry
 from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
@@ -71,7 +71,7 @@ def notices_of(plan: Plan) -> tuple[Notice, ...]:
         for problem in plan.config.problems
     ]
     if plan.config.value("multimodal.enabled") is True and plan.roots.media is None:
-        notices.append(notice("media_not_read", model=request_formats.MEDIA[0]))
+        notices.append(notice("media_not_read", model=registry.MEDIA[0]))
     return (*notices, *without_effect(plan.chosen, plan.settings))
 
 

@@ -1,16 +1,29 @@
-"""The table of providers: what each is, and what can be told of it without asking anybody."""
+"""The table of providers: what each is, what can be told of it without asking anybody, and how a service is asked."""
 
 from __future__ import annotations
 
+import base64
 import difflib
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from memory_tui.errors import ProviderError
 from memory_tui.providers import options
-from memory_tui.providers.base import Provider
-from memory_tui.providers.options import DEFAULT_MODEL, ProviderRow, ProviderSettings, Wire
-from memory_tui.providers.request_formats import wire
+from memory_tui.providers.base import Cause, Kind, MediaText, Provider, ProviderFailure, fingerprint, members
+from memory_tui.providers.options import (
+    DEFAULT_MODEL,
+    OTHERS_BYTES,
+    Headers,
+    ProviderRow,
+    ProviderSettings,
+    Wire,
+    host_of,
+)
 
 PRICES_AS_OF = "2026-11-21"
 """The day on which the prices were looked up."""
@@ -197,3 +210,244 @@ def create(name: str, settings: ProviderSettings) -> Provider:
     from memory_tui.providers import builtin
 
     return builtin.PROVIDERS[name]()
+
+
+# --- how a service is asked: path, body, headers and answer, and what tells its vectors from others -----------------
+
+MEDIA = ("gemini-embedding-2", "gemini-embedding-2-preview")
+"""The models that take images and sounds; only the first one takes no task, as OpenClaw asks it."""
+_TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
+_PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
+_SMALLEST, _LARGEST = 128, 3072
+_OLLAMA_QUERIES = {
+    "qwen3-embedding": "Instruct: Given a user query, retrieve relevant memory notes and documents\nQuery:{}",
+    "nomic-embed-text": "search_query: {}",
+    "mxbai-embed-large": "Represent this sentence for searching relevant passages: {}",
+}
+"""What some models want around a question, by the beginning of their name."""
+_HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+"""A new key makes no other vectors, so none of these is in a fingerprint (2026.9.6)."""
+
+
+def wire(row: ProviderRow, settings: ProviderSettings) -> Wire:
+    """Describe how `row` is asked as `settings` say; ask nobody. Raises ProviderFailure for what they lack."""
+    described = {"openai": _openai, "gemini": _gemini, "ollama": _ollama}[row.shape](row, settings)
+    return replace(described, headers=settings.headers)
+
+
+# --- what the services have in common ------------------------------------------------------------------------------
+
+
+def _endpoint(row: ProviderRow, settings: ProviderSettings) -> str:
+    """Return the base URL. Raises ProviderFailure for one that cannot be asked, and for unusable headers."""
+    base = settings.base_url.strip() or row.base_url
+    try:
+        parts = urlsplit(base)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or not base.isprintable():
+        why = f"{row.label} cannot be asked: remote.baseUrl names no http or https address."
+        raise ProviderFailure(Cause.REFUSED, why, f"Use an address like {row.base_url or 'http://127.0.0.1:8080/v1'}.")
+    for name, value in settings.headers.items():
+        if not f"{name}{value}".isascii() or not f"{name}{value}".isprintable():
+            why = f"A header for {row.label} ({name!r}) holds characters that no header has."
+            raise ProviderFailure(Cause.REFUSED, why, "Correct remote.headers.")
+    return base
+
+
+def _keys(row: ProviderRow, settings: ProviderSettings) -> tuple[str, ...]:
+    """Return the configured keys, else those in the environment, else the spare ones.
+
+    A configured key may be the name of a variable that holds it. Raises ProviderFailure for what cannot be a key, and
+    where there is none, unless the provider is asked without a key or a header has it.
+    """
+    configured = [key.value for key in settings.api_keys]
+    keys = [(settings.env(key) or "") if key in row.variables else key for key in configured]
+    if not any(keys):
+        for variable in row.variables:
+            text = settings.env(variable) or ""
+            keys += re.split(r"[\s,;]+", text) if variable.endswith("_KEYS") else [text]
+    usable = [key.strip() for key in keys if key.strip()]
+    usable = usable or [key.value.strip() for key in settings.spare_keys if key.value.strip()]
+    if not all(key.isascii() and key.isprintable() for key in usable):
+        why = f"The API key of {row.name} holds characters that no key has."
+        raise ProviderFailure(Cause.BAD_KEY, why, "Copy it again, without quotes or line breaks.")
+    key_headers = ("authorization", "x-goog-api-key") if row.shape == "gemini" else ("authorization",)
+    has_key_header = any(name.lower() in key_headers for name in settings.headers)
+    if not usable and not row.keyless and not has_key_header:
+        why = f'No API key found for provider "{row.account or row.name}".'
+        step = f"Set {row.variables[0]} or remote.apiKey for {row.label}, or choose another provider."
+        raise ProviderFailure(Cause.NO_KEY, why, step)
+    return tuple(dict.fromkeys(usable))
+
+
+def _bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
+    return tuple({"Authorization": f"Bearer {key}"} for key in keys)
+
+
+def _listed(headers: Headers) -> list[list[str]]:
+    """Return `headers` as sorted pairs for a fingerprint, without those that hold a key."""
+    pairs = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
+    # As JavaScript's `localeCompare` has it: by letters, and of the same letter the small one before its capital.
+    return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
+
+
+def _space_key(row: ProviderRow, base: str, model: str, settings: ProviderSettings) -> str:
+    """Return the documented fingerprint: of OpenAI all that is sent, of others what was set beside the model."""
+    if row.name == "openai":
+        headers = _listed({"Content-Type": "application/json", **settings.headers})
+        fields: dict[str, object] = {"provider": "openai", "baseUrl": base, "model": model, "headers": headers}
+    else:
+        address = base if base != row.base_url else ""
+        fields = {"provider": row.name, "model": model, "baseUrl": address, "headers": _listed(settings.headers)}
+    fields["outputDimensionality"] = settings.output_dimensionality
+    fields["inputType"] = settings.document_input_type or settings.input_type
+    # What is empty is left out, as OpenClaw does.
+    return fingerprint(**{name: value for name, value in fields.items() if value})
+
+
+def _without_prefix(model: str, *prefixes: str) -> str:
+    """Return `model` without the first of `prefixes` that it has."""
+    return next((model.removeprefix(prefix) for prefix in prefixes if model.startswith(prefix)), model)
+
+
+# --- the shapes ------------------------------------------------------------------------------------------------------
+
+
+def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
+    """Describe OpenAI and every service with its format. Another server in OpenAI's place needs no key and keeps what
+    its models are called.
+    """
+    base = _endpoint(row, settings)
+    if row.name == "lmstudio":
+        # It may be written with `/v1`, `/api/v1`, or neither.
+        base = re.sub(r"(/api)?/v1$", "", base.rstrip("/"), flags=re.IGNORECASE) + "/v1"
+    is_own_host = host_of(base) == row.host
+    if row.name == "openai" and not is_own_host:
+        row = replace(row, label="The OpenAI-compatible server", keyless=True, most_bytes=OTHERS_BYTES)
+        model = settings.model or row.model
+    else:
+        model = _without_prefix(settings.model or row.model, f"{row.name}/")
+    auth = _bearers(_keys(row, settings))
+    if not model:
+        message = f"{row.label} is asked for a model by its name, and none is set."
+        raise ProviderFailure(Cause.REFUSED, message, "Set model beside provider.")
+    size = settings.output_dimensionality if row.size_name else None
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        body: dict[str, object] = {"model": model, "input": list(texts)}
+        if size:
+            body[row.size_name] = size
+        of_kind = settings.query_input_type if kind == "query" else settings.document_input_type
+        input_type = of_kind or settings.input_type or (kind if row.typed else "")
+        # A service that cannot be asked for a length does not know the field either, and may refuse it.
+        if row.size_name and input_type:
+            body["input_type"] = input_type
+        return "/embeddings", body
+
+    return Wire(
+        row=row,
+        model=model,
+        base_url=base.removesuffix("/"),
+        # Another server may call its own model by a known name.
+        dims=size or (row.dims.get(model) if is_own_host else None),
+        key=_space_key(row, base, model, settings),
+        auth=auth,
+        request=request,
+        rows=lambda answer: members(answer, "data", "embedding"),
+    )
+
+
+def gemini_model(text: str) -> str:
+    """Return the model of Gemini that a configuration means."""
+    return _without_prefix(_without_prefix(text, "models/"), "gemini/", "google/")
+
+
+def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
+    """Return how Gemini is asked: each text with its task, or after a prefix that the second model wants."""
+    base = _endpoint(row, settings).partition("/openai")[0]
+    model = gemini_model(settings.model or row.model)
+    is_second = model.startswith("gemini-embedding-2")
+    size = settings.output_dimensionality
+    if size is not None and not _SMALLEST <= size <= _LARGEST:
+        why = f"{model} makes vectors of {_SMALLEST} to {_LARGEST} numbers, not {size}."
+        raise ProviderFailure(Cause.REFUSED, why, "Change outputDimensionality, or leave it out.")
+    size = size or (_LARGEST if is_second else None)
+    sized = {"outputDimensionality": size} if size else {}
+
+    def content(text: str, kind: Kind) -> dict[str, object]:
+        # The fields of each request beside its parts: none where the text tells the task, or the model takes none.
+        task = {"taskType": _TASKS[kind]}
+        parts: list[object] = [{"text": str(text)}]
+        if isinstance(text, MediaText):
+            mime, data = text.load()
+            parts.append({"inlineData": {"mimeType": mime, "data": base64.b64encode(data).decode("ascii")}})
+            task = {} if model == MEDIA[0] else task
+        elif is_second:
+            # Its task is told in the text itself.
+            parts, task = [{"text": _PREFIXES[kind] + text}], {}
+        return {"content": {"parts": parts}, **task, **sized}
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        if kind == "query" and len(texts) == 1:
+            return f"/models/{model}:embedContent", content(texts[0], kind)
+        requests = [{**content(text, kind), "model": f"models/{model}"} for text in texts]
+        return f"/models/{model}:batchEmbedContents", {"requests": requests}
+
+    def rows(answer: object) -> list[object]:
+        # One text is answered without a list.
+        if isinstance(answer, dict) and "embedding" in answer:
+            answer = {"embeddings": [answer["embedding"]]}
+        return members(answer, "embeddings", "values")
+
+    return Wire(
+        row=row,
+        model=model,
+        base_url=base.removesuffix("/"),
+        dims=size or (row.dims.get(model) if base == row.base_url else None),
+        max_input_bytes=8000 if is_second else 2048,
+        key=fingerprint(provider="gemini", baseUrl=base, model=model, **sized, headers=_listed(settings.headers)),
+        auth=tuple(map(_gemini_auth, _keys(row, settings))),
+        request=request,
+        rows=rows,
+    )
+
+
+def _gemini_auth(key: str) -> Headers:
+    """Return the header of a key, which may be a token in JSON."""
+    try:
+        parsed = json.loads(key) if key.startswith("{") else None
+    except ValueError:
+        parsed = None
+    token = parsed.get("token") if isinstance(parsed, dict) else None
+    return {"Authorization": f"Bearer {token}"} if isinstance(token, str) else {"x-goog-api-key": key}
+
+
+def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
+    """Describe Ollama, whose vectors are cut to `output_dimensionality` as OpenClaw 2026.9.6 does."""
+    base = re.sub(r"/v1$", "", _endpoint(row, settings).rstrip("/"), flags=re.IGNORECASE)
+    model = _without_prefix(settings.model or row.model, "ollama/")
+    name = model.rpartition("/")[2]
+    # What the model wants around a question; `{}` alone, the question itself, for any other model.
+    frame = next((frame for prefix, frame in _OLLAMA_QUERIES.items() if name.startswith(prefix)), "{}")
+    size = settings.output_dimensionality
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        inputs = [frame.replace("{}", text, 1) for text in texts] if kind == "query" else list(texts)
+        # With `truncate` the server would cut a long text without a word; a text that it refuses is embedded in parts.
+        return "/api/embed", {"model": model, "input": inputs, "truncate": False}
+
+    def rows(answer: object) -> list[object]:
+        return [vector[:size] if isinstance(vector, list) else vector for vector in members(answer, "embeddings")]
+
+    return Wire(
+        row=row,
+        model=model,
+        base_url=base,
+        dims=size,
+        key=_space_key(row, base, model, settings),
+        auth=_bearers(_keys(row, settings)),
+        request=request,
+        rows=rows,
+    )

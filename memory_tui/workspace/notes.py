@@ -27,7 +27,7 @@ from msgspec import Struct
 from memory_tui import jsstring
 from memory_tui.config.config_file import Config
 from memory_tui.errors import Unreadable
-from memory_tui.providers import registry, request_formats
+from memory_tui.providers import registry
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 
 _ATTEMPTS = 3
@@ -242,8 +242,8 @@ class MediaRules(Struct, frozen=True):
 
 def media_rules(config: Config, provider: str) -> MediaRules | None:
     """Return which media `config` asks for; None where it asks for none, or `provider` or its fallback takes none."""
-    model = request_formats.gemini_model(config.model or registry.row("gemini").model)
-    is_gemini = provider == "gemini" and config.provider == "gemini" and model in request_formats.MEDIA
+    model = registry.gemini_model(config.model or registry.row("gemini").model)
+    is_gemini = provider == "gemini" and config.provider == "gemini" and model in registry.MEDIA
     has_fallback = config.value("fallback") not in (None, "", "none")
     if config.value("multimodal.enabled") is not True or not is_gemini or has_fallback:
         return None

@@ -15,7 +15,7 @@ from memory_tui.errors import SettingError
 from memory_tui.notes import budget
 from memory_tui.openclaw import flush
 from memory_tui.plan import Options
-from memory_tui.providers import registry, request_formats
+from memory_tui.providers import registry
 from memory_tui.tui.note_facts import today_of
 from tests.support.config_text import parsed
 from tests.support.mcp import Wire
@@ -184,7 +184,7 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     def key(section):
         tree = json.loads(json.dumps(PROXY))
         tree["agents"]["defaults"]["memorySearch"].update(section)
-        wire = request_formats.wire(registry.row("openai"), settings(asked(tree)).with_shared("openai"))
+        wire = registry.wire(registry.row("openai"), settings(asked(tree)).with_shared("openai"))
         return wire.auth[0]["Authorization"].removeprefix("Bearer ") if wire.auth else ""
 
     assert key({}) == "sk-of-the-proxy"

@@ -13,7 +13,7 @@ from memory_tui.providers import local, registry
 from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.options import ProviderSettings, on_this_machine
-from memory_tui.providers.request_formats import wire
+from memory_tui.providers.registry import wire
 from memory_tui.secrets import Secret
 from tests.support.commands import alone
 from tests.support.embed import KEY, settings_for
