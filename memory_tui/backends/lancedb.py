@@ -39,8 +39,7 @@ from memory_tui.plan import NAMED, Plan
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import NONE, Chain, ChainMember
 from memory_tui.providers.options import ProviderSettings, takes_secrets
-from memory_tui.secrets.finder import kinds
-from memory_tui.secrets.labels import Known
+from memory_tui.secrets.finder import Known, kinds
 from memory_tui.state_db import Table
 
 T = TypeVar("T")

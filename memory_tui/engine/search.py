@@ -43,7 +43,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace, refs_of
 from memory_tui.secrets import finder as secret_finder
-from memory_tui.secrets.labels import Known
+from memory_tui.secrets.finder import Known
 from memory_tui.sentences import Notice, notice, without_effect
 from memory_tui.workspace.notes import Document
 

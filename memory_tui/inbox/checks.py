@@ -34,7 +34,7 @@ from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.plan import Plan
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
-from memory_tui.secrets.labels import Known
+from memory_tui.secrets.finder import Known
 from memory_tui.sentences import Notice, notice
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import date_of, flaws, is_overtaken, of_bytes, snapshot, span, utf16_of

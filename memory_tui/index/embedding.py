@@ -36,7 +36,7 @@ from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, MediaText, P
 from memory_tui.providers.chain import Chain
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
-from memory_tui.secrets.labels import NOTHING_KNOWN, Known
+from memory_tui.secrets.finder import NOTHING_KNOWN, Known
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots

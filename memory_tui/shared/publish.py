@@ -33,7 +33,7 @@ from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity
 from memory_tui.secrets import finder
-from memory_tui.secrets.labels import Known
+from memory_tui.secrets.finder import Known
 from memory_tui.shared.connection import Access, Connection, Vector, access, joined
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots, transcripts
