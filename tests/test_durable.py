@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import durable
+from memory_tui import durable, recall_log
 from memory_tui.approval import Approvals
 from memory_tui.config import config_patch
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
@@ -17,8 +17,7 @@ from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished
 from memory_tui.notes.edit import Curator
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.recall_log import RecallEntry
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 from tests.support.curate import curator, hidden, journal_of, put

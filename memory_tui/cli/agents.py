@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from memory_tui import plan
+from memory_tui import agents, plan, recall_log
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.config.settings import OWN_PROFILE
@@ -23,7 +23,6 @@ from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, connection, openclaw, wiring
 from memory_tui.hosts.connection import HOSTS, Host, HostConnection, NoAnswer, PlannedFile, Proof
 from memory_tui.openclaw.prompt import GET
-from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.search.excerpts import excerpts
 from memory_tui.workspace.roots import named_lines
@@ -155,7 +154,7 @@ def _state(host: Host, link: HostConnection) -> dict[str, Any]:
     if lost := connection.wired(link):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
-        query, failure = connected_agents.newest(host, connected_agents.workspace_of(link))
+        query, failure = agents.newest(host, agents.workspace_of(link))
         row["outdated"] = openclaw.outdated_plugin(openclaw.installed_folder()) if link.host == "openclaw" else []
         row |= {"lastQuery": _logged(query), "lastError": _logged(failure)}
         return {**row, "proof": to_builtins(_proof(link.start))}
@@ -241,7 +240,7 @@ def _listing(entries: Sequence[recall_log.RecallEntry], log: recall_log.Log, pat
     """Yield a line for each of `entries`, the newest last, and where they are kept."""
     for entry in entries:
         subject = f"read {entry.query}" if entry.tool == GET else entry.query
-        cells = [entry.id, recall_log.moment(entry.at), one_line(subject, 60), one_line(rerun.replied(entry), 60)]
+        cells = [entry.id, recall_log.moment(entry.at), one_line(subject, 60), one_line(recall_log.replied(entry), 60)]
         yield "  ".join([*cells, f"{entry.ms:.0f} ms", one_line(entry.client)]).rstrip()
     if not log.entries:
         yield f"No recall is logged. {recall_log.LOG_RECALLS}"
@@ -258,10 +257,10 @@ def _sessions(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.index.catch_up()
         since = engine.plan.clock() - args.days * DAY_SECONDS
-        sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
+        sessions, problems = agents.sessions(engine.plan.roots.workspace, since)
         sessions = [engine.notes.with_known(session) for session in sessions]
     data = {"sessions": trace_json.plain(sessions), "problems": problems}
-    lines = agent_turns.listing(sessions, problems)
+    lines = agents.listing(sessions, problems)
     return show(args, data, lines if sessions or problems else ["No agent with this memory has a transcript."])
 
 
@@ -285,21 +284,21 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
     with Engine.open(engine_options(args)) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
-        again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
+        again = recall_log.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
             # Needs the engine, which the rest does not.
             return _why(args, engine, again)
     passages = excerpts(again.now, again.evidence, again.settings.whole("query.maxCharacters"))
     data = {"entry": trace_json.plain(again.entry), "same": again.same, "since": list(again.since)}
     data |= {"changes": trace_json.plain(again.changes), "now": trace_json.answer(again.now, passages)}
-    return show(args, data, rerun.replayed(again))
+    return show(args, data, recall_log.replayed(again))
 
 
-def _why(args: argparse.Namespace, engine: Engine, again: rerun.Rerun) -> int:
+def _why(args: argparse.Namespace, engine: Engine, again: recall_log.Rerun) -> int:
     """Tell why a note, or a line of it, is or is not recalled now, and whether the agent got it then."""
     path, line, _ = named_lines(args.why)
     answer = engine.search.why(again.evidence, path, line, again.settings)
-    place, sentence = rerun.delivered(again.entry, answer.place.path, answer.place.line)
+    place, sentence = recall_log.delivered(again.entry, answer.place.path, answer.place.line)
     changes = None if answer.recalled else remedies(answer, engine.plan.with_profile, engine.search.gather)
     log = {"delivered": place, "sentence": sentence, "since": list(again.since)}
     data = {**trace_json.why(answer, changes), "log": log}

@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memory_tui import durable, locks
+from memory_tui import durable, locks, recall_log
 from memory_tui.config.environment import journal_folder
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.hosts.wiring import SAMPLE
 from memory_tui.notes.journal import Journal, left
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls import recall_log
 from memory_tui.sentences import ordinal
 from memory_tui.tune import judgments
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import recall_log
+from memory_tui.agents import AgentTurn, SessionTurns
 from memory_tui.config.config_keys import MEMORY_GET
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.engine.index import Index
@@ -31,8 +33,6 @@ from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CuratedEntry, Triggered
 from memory_tui.openclaw.trust import FileTrust
 from memory_tui.plan import Plan
-from memory_tui.recalls import recall_log
-from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
 from memory_tui.workspace.notes import CURATED, Annotations, Document, NoteLines, date_of, note_lines, span
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, scan, why_path
 from memory_tui.workspace.scan import Scan

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
     from memory_tui.mcp.tools import AnswerRules
-    from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.recall_log import RecallEntry
 
 
 Answer: TypeAlias = "dict[str, Any] | ToolAnswer"
@@ -383,7 +383,7 @@ class ServedMemory:
 
     def _log(self, memory: Engine, entry: RecallEntry) -> None:
         """Log `entry` where that is wanted; a log that cannot be written is told on stderr, and costs no answer."""
-        from memory_tui.recalls import recall_log
+        from memory_tui import recall_log
 
         is_wanted = self.options.log
         if is_wanted is None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui import jsstring
+from memory_tui import jsstring, recall_log
 from memory_tui.backends import lancedb
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
@@ -25,8 +25,7 @@ from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw import prompt
-from memory_tui.recalls import rerun
-from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
+from memory_tui.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
@@ -561,7 +560,7 @@ def _with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], 
         now=trace.now,
         ranked=len(trace.recalled),
         hits=tuple(_logged_hit(passage, cut=is_cut and passage is delivered[-1]) for passage in delivered),
-        level=rerun.level_of(trace),
+        level=recall_log.level_of(trace),
     )
 
 

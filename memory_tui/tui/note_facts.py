@@ -15,7 +15,6 @@ from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, codex
 from memory_tui.notes.changes import diff_lines
 from memory_tui.notes.journal import left
-from memory_tui.recalls import recall_log
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tui.reader import NotePage, Part, shown_line
 from memory_tui.tui.rows import short_path
@@ -236,11 +235,11 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
     The log tells of its time, the transcripts of the last days. Raises IndexUnavailable.
     """
     workspace = engine.plan.roots.workspace
-    log = recall_log.read(recall_log.recall_log_path(workspace))
-    # It ranks as the agent's search did, so numpy comes with it, for which the first frame does not wait.
-    from memory_tui.recalls import agent_turns
+    # A recall is ranked as the agent's search did it, so numpy comes with these: the first frame does not wait for it.
+    from memory_tui import agents, recall_log
 
-    sessions, _ = agent_turns.sessions(workspace, engine.plan.clock() - RECALL_SECONDS)
+    log = recall_log.read(recall_log.recall_log_path(workspace))
+    sessions, _ = agents.sessions(workspace, engine.plan.clock() - RECALL_SECONDS)
     recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
     recalled = Counter(path for recall in recalls for path in recall.entry.delivered)
     used = frozenset(path for recall in recalls for path in recall.used)

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from memory_tui import recall_log
 from memory_tui.backends.lancedb import EntryRefused, answer
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
-from memory_tui.recalls import recall_log
 from tests.backends.conftest import TEXTS
 from tests.support.mcp import Wire
 from tests.support.provider_server import Play, serving

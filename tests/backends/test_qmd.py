@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memory_tui import locks
+from memory_tui import locks, recall_log
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
@@ -25,7 +25,6 @@ from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls import recall_log
 from tests.support.qmd import Bench, alive
 from tests.support.waiting import LONG, until
 from tests.support.workspace import put, synced

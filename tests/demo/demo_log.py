@@ -17,7 +17,7 @@ from memory_tui.mcp import tools as calls
 from memory_tui.mcp.tools import AnswerRules, Call
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.recall_log import LoggedHit, RecallEntry
 from tests.support.workspace import options_in, synced
 
 ASKED = Path(demo.__file__).with_name("asked.jsonl")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from memory_tui import demo, plan
+from memory_tui import demo, plan, recall_log
 from memory_tui.backends.lancedb import folder_of
 from memory_tui.cli.context import engine_options
 from memory_tui.cli.main import main, parse
@@ -21,7 +21,6 @@ from memory_tui.errors import WorkspaceError
 from memory_tui.explain import trace_json
 from memory_tui.notes.journal import Journal, Typing
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log
 from memory_tui.search.excerpts import excerpts
 from memory_tui.tui.run import run
 from tests.demo import demo_log

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import durable
+from memory_tui import durable, recall_log
 from memory_tui.hosts import connection, openclaw, wiring
-from memory_tui.recalls import recall_log
 from tests.support.workspace import install_agents, own_home, put
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memory_tui.recalls import agent_turns, recall_log
-from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui import agents, recall_log
+from memory_tui.recall_log import RecallEntry
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     Record,
@@ -47,8 +47,8 @@ def asked(home: Path, at: float, said: str, answer: str, reply: Record = ANSWER,
     claude_file(home, [claude_said("user", said, at, cwd), *call, claude_said("assistant", answer, at + 2, cwd)])
 
 
-def turns(home: Path, at: float) -> list[agent_turns.SessionTurns]:
-    sessions, problems = agent_turns.sessions(home / "notes", at - 60)
+def turns(home: Path, at: float) -> list[agents.SessionTurns]:
+    sessions, problems = agents.sessions(home / "notes", at - 60)
     assert problems == []
     return sessions
 
@@ -112,7 +112,7 @@ def test_the_log_gives_the_knobs_of_then(home):
     logged = recall_log.append_recall(path, entry)
     ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
     assert recall.entry.id == logged.id
-    assert "ranked by recommended" in agent_turns.recall_words(recall)
+    assert "ranked by recommended" in agents.recall_words(recall)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_journal_of_openclaws_own_memory_confirms_a_recall(query, after, wor
     ledger.recalled(1, {"type": "memory.recall.recorded", "timestamp": iso(at + after), "query": query})
     ledger.recalled(2, "[]")
     ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
-    assert recall.confirmed == confirmed == ("(confirmed)" in agent_turns.recall_words(recall))
+    assert recall.confirmed == confirmed == ("(confirmed)" in agents.recall_words(recall))
 
 
 def test_a_journal_that_cannot_be_read_is_a_sentence(home):
@@ -140,7 +140,7 @@ def test_a_journal_that_cannot_be_read_is_a_sentence(home):
     call = openclaw("o1", "memory_search", {"query": "stopcock"}, at, ANSWER)
     openclaw_database(home, [openclaw_said("user", "Water?", at), *call], at, cwd)
     HostLedger.make(home / ".openclaw", home / "notes").database.write_bytes(b"no database " * 900)
-    ((session,), (problem,)) = agent_turns.sessions(home / "notes", at - 60)
+    ((session,), (problem,)) = agents.sessions(home / "notes", at - 60)
     assert "openclaw.sqlite" in problem
     assert not session.turns[0].recalls[0].confirmed
 

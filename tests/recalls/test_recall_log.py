@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
+from memory_tui import recall_log
 from memory_tui.cancel import Stop
 from memory_tui.config.settings import Settings
 from memory_tui.engine.engine import Engine
@@ -18,8 +19,7 @@ from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, rerun
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.recall_log import LoggedHit, RecallEntry
 from tests.support.waiting import LONG
 from tests.support.workspace import FACTS, needs_inodes, options_in, put_all, synced
 
@@ -104,8 +104,8 @@ def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log):
 WRITER = """
 import sys
 from pathlib import Path
-from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import RecallEntry as Entry
+from memory_tui import recall_log
+from memory_tui.recall_log import RecallEntry as Entry
 for number in range(30):
     recall_log.append_recall(Path(sys.argv[1]), Entry("memory_search", f"{sys.argv[2]} {number} " + "x" * 500, 1.0))
 """
@@ -219,7 +219,7 @@ def test_counts_are_of_questions_alone():
 
 def again(logged, chosen):
     with synced(chosen) as engine:
-        return rerun.replay(logged, engine.plan.settings, engine.search.gather)
+        return recall_log.replay(logged, engine.plan.settings, engine.search.gather)
 
 
 def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
@@ -228,7 +228,7 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     same = again(logged, options(workspace))
     assert (same.same, same.since) == (True, ())
     assert same.now.settings.whole("query.maxResults") == 2
-    assert "The same would come now, in the same order." in rerun.replayed(same)
+    assert "The same would come now, in the same order." in recall_log.replayed(same)
     turned = again(logged, options(workspace, changes=(("query.minScore", "0.99"),)))
     assert turned.since == ("query.minScore was 0.0, is 0.99",)
     (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
@@ -237,7 +237,7 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     assert (later.same, later.since) == (False, ("notes were indexed",))
     changes = {(c.path, c.place_then, c.place_now is None) for c in later.changes}
     assert changes >= {("memory/2026-11-18.md", 2, True), ("memory/2026-11-19.md", None, False)}
-    told = "\n".join(rerun.replayed(later))
+    told = "\n".join(recall_log.replayed(later))
     assert "Of 2 delivered hits 1 would come now, and 1 other.\nSince then: notes were indexed.\n" in told
     assert "  memory/2026-11-18.md#L1  then 2nd with " in told
     (workspace.parent / "i.sqlite").unlink()
@@ -284,11 +284,11 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     assert (logged.level, logged.hits) == (NOTHING, ())
     assert logged.ranked
     still = again(logged, options(workspace))
-    assert NOBODY_EITHER in rerun.replayed(still)
+    assert NOBODY_EITHER in recall_log.replayed(still)
     (workspace / "memory" / "2026-11-19.md").write_text("The aardvark burrow is behind the shed.\n")
     later = again(logged, options(workspace))
     assert (still.same, later.same) == (True, False)
-    told = "\n".join(rerun.replayed(later))
+    told = "\n".join(recall_log.replayed(later))
     assert "Level of the answer: not answered then, found now." in told
     assert "would come now, where none was delivered" in told
     ask(host, query="omada router price")
@@ -296,7 +296,7 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     assert part.now.level.in_part
     assert part.entry.reply == "found in part", "as Search says"
     words = f"Level of the answer: found in part then and now: the best line has {part.now.level.in_part}."
-    assert words in rerun.replayed(part)
+    assert words in recall_log.replayed(part)
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
@@ -320,7 +320,7 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
 
 def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
     odd = entry(settings={"query.minScore": 7, "query.maxResults": 3, "profile": "openclaw-2031"})
-    settings = rerun.settings_of(odd.settings, Settings.defaults())
+    settings = recall_log.settings_of(odd.settings, Settings.defaults())
     assert settings.whole("query.maxResults") == 3
     assert settings.number("query.minScore") == 0.35
     assert settings.word("profile") == "auto"
@@ -389,18 +389,18 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
         assert hit.lines[1] - hit.lines[0] == row["snippet"].removesuffix("\n").count("\n")
     assert answer["results"][0]["copies"] == 3
     with Engine.open(options) as engine:
-        found = rerun.replay(entry, engine.plan.settings, engine.search.gather)
+        found = recall_log.replay(entry, engine.plan.settings, engine.search.gather)
         assert found.same
-        shown = [line.split()[0] for line in rerun.replayed(found) if line.startswith("  ")]
+        shown = [line.split()[0] for line in recall_log.replayed(found) if line.startswith("  ")]
         assert shown == [prompt.citation(hit.path, *hit.lines) for hit in entry.hits]
         copy = next(other.path for other in found.now.recalled[0].copies if other.path != went[0][0])
         (path, *_), (_, last) = went[1], entry.hits[1].lines
         lines = range(entry.hits[1].start_line, entry.hits[1].end_line + 1)
         unsent = [line for line in lines if engine.search.why(found.evidence, path, line).unsent]
-    assert rerun.delivered(entry, copy, 1)[0] is None
-    assert rerun.delivered(entry, path, last)[0] == 2
+    assert recall_log.delivered(entry, copy, 1)[0] is None
+    assert recall_log.delivered(entry, path, last)[0] == 2
     for line in lines:
-        came, said = rerun.delivered(entry, path, line)
+        came, said = recall_log.delivered(entry, path, line)
         assert came or f"line {line} was not delivered: the agent got {path}#L" in said
         assert bool(came) == any(h.path == path and h.lines[0] <= line <= h.lines[1] for h in entry.hits)
-    assert unsent == [line for line in lines if not rerun.delivered(entry, path, line)[0]]
+    assert unsent == [line for line in lines if not recall_log.delivered(entry, path, line)[0]]

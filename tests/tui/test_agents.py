@@ -13,7 +13,7 @@ from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
-from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.recall_log import RecallEntry
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.facts import BAD, WARN, Facts
 from memory_tui.tui.views.agents import question

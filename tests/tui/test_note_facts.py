@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui import recall_log
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.notes import FileRow
 from memory_tui.notes import budget
@@ -16,8 +17,7 @@ from memory_tui.notes.changes import Change, FileChange, merge
 from memory_tui.notes.journal import OTHERS, Author, JournalEntry, RecordedNote
 from memory_tui.notes.links import NoteLink, NoteLinks
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui import note_facts
 from memory_tui.tui.changes import conflict_rows, resolved
 from memory_tui.tui.editor import command, restored, visible

@@ -11,12 +11,12 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
+from memory_tui import agents, recall_log
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
 from memory_tui.hosts.wiring import SAMPLE_GOES, Scope
-from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
-from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
+from memory_tui.recall_log import Log, RecallEntry, Reply
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured
 from memory_tui.tui.first_line import FirstLine
@@ -43,13 +43,13 @@ _MARKS: Mapping[Reply | Literal[""], str] = {
 """The colour of how well a question was answered, where that is known."""
 
 
-def program_key(row: connected_agents.AgentProgram) -> str:
+def program_key(row: agents.AgentProgram) -> str:
     """Return what a row is known by: its host, and its project where it is connected in one."""
     made = row.connection
     return f"host:{row.host.name}:{made.project if made is not None and made.scope == 'project' else ''}"
 
 
-def programs(rows: Sequence[connected_agents.AgentProgram], log: Log) -> Iterator[Fact]:
+def programs(rows: Sequence[agents.AgentProgram], log: Log) -> Iterator[Fact]:
     """Yield each agent program with what it gets from this memory, and what failed."""
     for row in rows:
         # Sentences of what does not work any more.
@@ -91,7 +91,7 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
 
 
-def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
+def turns(sessions: Sequence[agents.SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
     """Yield each session with its turns, whether the agent asked, and what became of what it got."""
     # The keys tell `TurnsPage.act` session, turn and recall by their positions.
     for number, session in enumerate(sessions):
@@ -104,8 +104,8 @@ def turns(sessions: Sequence[agent_turns.SessionTurns], problems: Sequence[str])
             yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, label=minute(turn.at)[5:], indent=1, most=2)
             for place, recall in enumerate(turn.recalls):
                 mark = _MARKS.get(recall.entry.reply, MUTED)
-                yield Fact(agent_turns.recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
-    yield from map(Fact, agent_turns.by_note(sessions))
+                yield Fact(agents.recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
+    yield from map(Fact, agents.by_note(sessions))
     if not sessions:
         yield Fact("No transcript of seven days uses this memory; “What agents asked” counts the log.", style=MUTED)
     yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
@@ -138,7 +138,7 @@ class AgentsView(View):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.rows: Sequence[connected_agents.AgentProgram] | None = None
+        self.rows: Sequence[agents.AgentProgram] | None = None
         self.logged = Log((), 0)
 
     def compose(self) -> ComposeResult:
@@ -161,14 +161,14 @@ class AgentsView(View):
     def reload(self) -> None:
         """Read connections and log on a worker thread."""
 
-        def read(engine: Engine) -> tuple[Sequence[connected_agents.AgentProgram], Log]:
+        def read(engine: Engine) -> tuple[Sequence[agents.AgentProgram], Log]:
             path = recall_log.recall_log_path(engine.plan.roots.workspace)
-            return connected_agents.rows(engine.plan), recall_log.read(path)
+            return agents.rows(engine.plan), recall_log.read(path)
 
         if known := self.attempt(read):
             self.call_later(self.read, *known)
 
-    def read(self, programs: Sequence[connected_agents.AgentProgram], log: Log) -> None:
+    def read(self, programs: Sequence[agents.AgentProgram], log: Log) -> None:
         """Show what `reload` read: the programs, how many of them lost something, and the log."""
         self.rows, self.logged = programs, log
         lost = sum(bool(row.connection and (row.lost or row.problem)) for row in programs)
@@ -192,7 +192,7 @@ class AgentsView(View):
     # --- acting ----------------------------------------------------------------------------------------------------
 
     @property
-    def program(self) -> connected_agents.AgentProgram | None:
+    def program(self) -> agents.AgentProgram | None:
         """Return the agent program under the cursor."""
         fact = self.query_one("#agents-list", Facts).fact
         return next((row for row in self.rows or () if fact is not None and program_key(row) == fact.key), None)
@@ -268,13 +268,13 @@ class AgentsView(View):
             self.disconnect(row)
 
     @work(thread=True, exclusive=True, group="plan")
-    def connect(self, row: connected_agents.AgentProgram, scope: Scope, *, log: bool) -> None:
+    def connect(self, row: agents.AgentProgram, scope: Scope, *, log: bool) -> None:
         """Show the files that connecting changes, and write them where that is agreed to."""
         made, host = row.connection, row.host
         project = made.project if made is not None and made.scope == "project" else Path.cwd()
 
         def plan(engine: Engine) -> View.Asks:
-            wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
+            wiring = agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
             where = _WHERE[scope].format(host.title) + " and logs here what it asks and gets" * log
             does = " ".join((f"Adds this memory {where}.", *connection.effects(host, files)))
@@ -290,7 +290,7 @@ class AgentsView(View):
             self.post_message(asks)
 
     @work(thread=True, exclusive=True, group="plan")
-    def disconnect(self, row: connected_agents.AgentProgram) -> None:
+    def disconnect(self, row: agents.AgentProgram) -> None:
         """Show the files as they will be without the connection, and write them where that is agreed to."""
         made, title = row.connection, row.host.title
         if made is None:
@@ -317,8 +317,8 @@ class AgentsView(View):
             self.notify("This asked the long-term memories: memory-tui ltm search asks them.", markup=False)
         elif entry.subject != "notes":
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
-        elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
-            text = Content("\n".join(map(safe, rerun.replayed(again))))
+        elif again := self.attempt(lambda engine: recall_log.replay(entry, engine.plan.settings, engine.search.gather)):
+            text = Content("\n".join(map(safe, recall_log.replayed(again))))
             title = one_line(entry.query, 60)
             # A yes does nothing itself; what it calls then asks the question in Search.
             verb = "See why in Search, with the knobs of then"
@@ -327,7 +327,7 @@ class AgentsView(View):
     def ask_again(self, entry: RecallEntry) -> None:
         """Ask in the search view with the knobs that held then; u there takes the knobs back."""
         settings = self.session.settings
-        then = rerun.settings_of(entry.settings, settings) if settings is not None and entry.settings else None
+        then = recall_log.settings_of(entry.settings, settings) if settings is not None and entry.settings else None
         self.post_message(AskNotes(entry.query, then))
 
 
@@ -337,12 +337,12 @@ class TurnsPage(Listing):
     def __init__(self, view: AgentsView) -> None:
         super().__init__(_TURNS.words, view, self.turns)
         self.agents = view
-        self.sessions: list[agent_turns.SessionTurns] = []
+        self.sessions: list[agents.SessionTurns] = []
 
     def turns(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the sessions as their transcripts tell them, then with what the memory knew."""
         since = engine.plan.clock() - RECALL_SECONDS
-        self.sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
+        self.sessions, problems = agents.sessions(engine.plan.roots.workspace, since)
         yield list(turns(self.sessions, problems))
         for number, session in enumerate(self.sessions):
             self.sessions[number] = engine.notes.with_known(session)
