@@ -15,15 +15,7 @@ from msgspec.structs import replace
 from memory_tui.errors import ProviderError
 from memory_tui.providers import options
 from memory_tui.providers.base import Cause, Kind, MediaText, Provider, ProviderFailure, fingerprint, members
-from memory_tui.providers.options import (
-    DEFAULT_MODEL,
-    OTHERS_BYTES,
-    Headers,
-    ProviderRow,
-    ProviderSettings,
-    Wire,
-    host_of,
-)
+from memory_tui.providers.options import DEFAULT_MODEL, Headers, ProviderRow, ProviderSettings, Wire
 
 PRICES_AS_OF = "2026-11-21"
 """The day on which the prices were looked up."""
@@ -323,9 +315,9 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
     if row.name == "lmstudio":
         # It may be written with `/v1`, `/api/v1`, or neither.
         base = re.sub(r"(/api)?/v1$", "", base.rstrip("/"), flags=re.IGNORECASE) + "/v1"
-    is_own_host = host_of(base) == row.host
+    is_own_host = options.host_of(base) == row.host
     if row.name == "openai" and not is_own_host:
-        row = replace(row, label="The OpenAI-compatible server", keyless=True, most_bytes=OTHERS_BYTES)
+        row = replace(row, label="The OpenAI-compatible server", keyless=True, most_bytes=options.OTHERS_BYTES)
         model = settings.model or row.model
     else:
         model = _without_prefix(settings.model or row.model, f"{row.name}/")
