@@ -24,8 +24,8 @@ from memory_tui.hosts import claude_code, wiring
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
+from memory_tui.openclaw import agent_sessions
 from memory_tui.openclaw import prompt as prompts
-from memory_tui.openclaw import session_note
 from memory_tui.workspace.roots import document
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ def _answer(args: argparse.Namespace, call: claude_code.HookCall) -> dict[str, o
         return {}
     if chosen.options.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    messages = session_note.messages(call.transcript, chosen.config.whole(_MESSAGES))
-    if content := session_note.conversation(messages):
-        ended = session_note.EndedSession(user_time(chosen, args), call.session, call.why)
-        session_note.save(chosen.roots.workspace, ended, content, functools.partial(write_note, curator(chosen)))
+    messages = agent_sessions.messages(call.transcript, chosen.config.whole(_MESSAGES))
+    if content := agent_sessions.conversation(messages):
+        ended = agent_sessions.EndedSession(user_time(chosen, args), call.session, call.why)
+        agent_sessions.save(chosen.roots.workspace, ended, content, functools.partial(write_note, curator(chosen)))
     return {}
 
 

@@ -28,8 +28,8 @@ from memory_tui.config import environment
 from memory_tui.durable import open_regular
 from memory_tui.hosts import claude_code, codex
 from memory_tui.openclaw import agent_sessions, open_foreign
+from memory_tui.openclaw.agent_sessions import message_of
 from memory_tui.openclaw.open_foreign import NotSeen
-from memory_tui.openclaw.session_note import message_of
 
 MOST_BYTES = 64 << 20
 """Bytes of the longest transcript that is read."""

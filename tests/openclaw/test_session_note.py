@@ -14,8 +14,8 @@ from memory_tui import plan
 from memory_tui.cli import host_calls
 from memory_tui.hosts import claude_code
 from memory_tui.notes import edit
-from memory_tui.openclaw import session_note
-from memory_tui.openclaw.session_note import EndedSession, Message
+from memory_tui.openclaw import agent_sessions
+from memory_tui.openclaw.agent_sessions import EndedSession, Message
 from memory_tui.plan import Options
 from tests.support.curate import curator, entries, journal_of
 from tests.support.workspace import put_all
@@ -58,23 +58,23 @@ def test_the_last_messages_are_what_was_said(tmp_path):
     path = written(tmp_path / "s.jsonl", records)
     path.write_text(path.read_text() + "not json\n")
     said = (Message("user", "one"), Message("assistant", "two\nlines"), Message("user", "last"))
-    assert session_note.messages(path) == said
-    assert session_note.messages(path, 1) == (Message("user", "last"),)
-    assert session_note.messages(tmp_path / "none.jsonl") == ()
+    assert agent_sessions.messages(path) == said
+    assert agent_sessions.messages(path, 1) == (Message("user", "last"),)
+    assert agent_sessions.messages(tmp_path / "none.jsonl") == ()
 
 
 def test_the_note_is_as_documented(tmp_path):
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
     write = writer(tmp_path, tmp_path)
-    path = session_note.save(tmp_path, EndedSession(at, "abc", "/new"), "user: hi", write)
+    path = agent_sessions.save(tmp_path, EndedSession(at, "abc", "/new"), "user: hi", write)
     assert path == tmp_path / "memory/2026-03-14-0905.md"
     assert path.read_text().split("---\n")[2] == (
         "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: unknown\n- **Session ID**: abc\n"
         "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
     )
-    again = session_note.save(tmp_path, EndedSession(at, "b"), "", write)
+    again = agent_sessions.save(tmp_path, EndedSession(at, "b"), "", write)
     assert again.name == "2026-03-14-0905-2.md"
-    assert session_note.save(tmp_path, EndedSession(at, "c"), "x", write).name == "2026-03-14-0905-3.md"
+    assert agent_sessions.save(tmp_path, EndedSession(at, "c"), "x", write).name == "2026-03-14-0905-3.md"
     names = sorted(p.name for p in (tmp_path / "memory").iterdir())
     assert names == ["2026-03-14-0905-2.md", "2026-03-14-0905-3.md", "2026-03-14-0905.md"]
 
@@ -231,7 +231,7 @@ def test_what_was_recalled_or_put_in_by_the_host_is_not_in_the_note(host, tmp_pa
         *say(("user", "<local-command-stdout>noise</local-command-stdout>")),
         *say(("developer", "rules")),
     ]
-    assert session_note.messages(written(tmp_path / "s.jsonl", said)) == (
+    assert agent_sessions.messages(written(tmp_path / "s.jsonl", said)) == (
         Message("user", "Which port has Omada?"),
         Message("assistant", "It is this:\n- [see MEMORY.md] Move it to 9443?"),
         Message("user", f"Yes. {FACT}"),
@@ -291,14 +291,14 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     assert note.read_bytes() == before, "going on with a note is a change that can be undone"
     kept = entries(edit.curator(plan.plan(Options(workspace=str(workspace)))), f"memory/{name}")
     assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
-    continued = session_note._continued
+    continued = agent_sessions._continued
 
     def meanwhile(*given):
         with note.open("ab") as file:
             file.write(b"what the agent noted\n")
         return continued(*given)
 
-    monkeypatch.setattr(session_note, "_continued", meanwhile)
+    monkeypatch.setattr(agent_sessions, "_continued", meanwhile)
     end("the first message", "the second message")
     assert note.read_bytes() == before + b"what the agent noted\n"
     [other] = set(notes_of(workspace)) - {name}
@@ -311,7 +311,7 @@ def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
     with ThreadPoolExecutor(6) as pool:
         for number in range(6):
-            pool.submit(session_note.save, workspace, ended, f"user: {number}", write)
+            pool.submit(agent_sessions.save, workspace, ended, f"user: {number}", write)
     [name] = notes_of(workspace)
     said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
     assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
