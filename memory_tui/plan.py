@@ -25,7 +25,7 @@ from memory_tui.config.config_file import Agent, Config
 from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
-from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
+from memory_tui.providers.registry import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.notes import media_rules, project_key
 from memory_tui.workspace.roots import HIDDEN, Roots, check_folder, notes_below, shape_of

@@ -9,7 +9,7 @@ import pytest
 from memory_tui.approval import Approvals
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ApprovalUnsaved
-from memory_tui.providers.options import host_of, on_this_machine
+from memory_tui.providers.registry import host_of, on_this_machine
 from tests.support import embed
 from tests.support.embed import ELSEWHERE, configure
 from tests.support.provider_server import status

@@ -38,7 +38,7 @@ from memory_tui.openclaw.prompt import RECALL, STORE
 from memory_tui.plan import NAMED, Plan
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import NONE, Chain, ChainMember
-from memory_tui.providers.options import ProviderSettings, takes_secrets
+from memory_tui.providers.registry import ProviderSettings, takes_secrets
 from memory_tui.secrets.finder import Known, kinds
 from memory_tui.state_db import Table
 

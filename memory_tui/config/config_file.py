@@ -38,7 +38,7 @@ from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, w
 from memory_tui.config.settings import BY_KEY, Scalar, Value, check
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
-from memory_tui.providers.options import Shared
+from memory_tui.providers.registry import Shared
 from memory_tui.secrets import Discreet, Secret
 
 MAIN = "main"

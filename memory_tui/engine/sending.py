@@ -27,7 +27,7 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ChainMember, MemberState, ServingProvider
-from memory_tui.providers.options import SECRETS, ProviderRow, on_this_machine
+from memory_tui.providers.registry import SECRETS, ProviderRow, on_this_machine
 from memory_tui.secrets import Secret
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace import roots

@@ -18,7 +18,7 @@ from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Cause, Malformed, ProviderFailure, Vectors, unit_vectors
 from memory_tui.providers.http import Http
-from memory_tui.providers.options import ProviderSettings, Wire, require_approval
+from memory_tui.providers.registry import ProviderSettings, Wire, require_approval
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _UPLOAD_SECONDS, _CALL_SECONDS, _LONGEST_LINE = 600.0, 60.0, 4 << 20

@@ -21,9 +21,9 @@ from msgspec.structs import asdict, replace
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import base, options, registry
+from memory_tui.providers import base, registry
 from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, state_of
-from memory_tui.providers.options import ProviderSettings
+from memory_tui.providers.registry import ProviderSettings
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
@@ -130,7 +130,7 @@ class ChainMember(Provider):
         with suppress(ProviderError):
             wire = self._wire()
             if wire is not None:
-                self.host = options.host_of(wire.base_url)
+                self.host = registry.host_of(wire.base_url)
                 self.model = wire.model
             else:
                 self.model = (settings.model_path if name == "local" else "") or registry.row(name).model
@@ -155,17 +155,17 @@ class ChainMember(Provider):
     @property
     def elsewhere(self) -> bool:
         """Whether text leaves this machine."""
-        return bool(self.host) and not options.on_this_machine(self.host)
+        return bool(self.host) and not registry.on_this_machine(self.host)
 
     @property
     def takes_secrets(self) -> bool:
         """Whether it may get text that looks like a secret."""
-        return options.takes_secrets(self.host, self.settings)
+        return registry.takes_secrets(self.host, self.settings)
 
     @property
     def lacks_approval(self) -> bool:
         """Whether nothing may be sent, because nobody approved it."""
-        return not options.may_send(self.name, self.host, self.settings)
+        return not registry.may_send(self.name, self.host, self.settings)
 
     def lacks(self) -> ProviderError | None:
         """Return why `auto` cannot choose it, if it cannot; ask nobody."""
@@ -175,7 +175,7 @@ class ChainMember(Provider):
                 from memory_tui.providers import local
 
                 local.check(self.name, self.settings, on_disk=True)
-            options.require_approval(self.name, self.host, self.settings)
+            registry.require_approval(self.name, self.host, self.settings)
         except ProviderError as error:
             return error
         return None
@@ -184,10 +184,10 @@ class ChainMember(Provider):
         """Return the provider, made once. Raises ProviderError, also when it has to be `approved` and is not."""
         if approved and self.host:
             # An approval can be taken back at any time, by another process too.
-            options.require_approval(self.name, self.host, self.settings)
+            registry.require_approval(self.name, self.host, self.settings)
         with self._lock:
             if self._provider is None:
-                self._provider = registry.create(self.name, self.settings)
+                self._provider = create(self.name, self.settings)
             return self._provider
 
     def batches(self) -> BatchService | None:
@@ -367,6 +367,24 @@ class ChainMember(Provider):
         error = self.lacks() or ProviderError("It was chosen too late.", "")
         why, cause = error.message, state_of(error).value
         return replace(self.show(), state="passed over", detail=why, error=why, next_step=error.next_step, cause=cause)
+
+
+def create(name: str, settings: ProviderSettings) -> Provider:
+    """Return the provider called `name`, made as `settings` say; ask nothing of anybody yet.
+
+    Raises ProviderError for a name that is not in registry.NAMES, and for what `settings` lack, a key for instance.
+    """
+    if answer := registry.wire_of(name, settings):
+        from memory_tui.providers.http import Remote
+
+        return Remote(answer, settings)
+    if registry.ROWS[name].slow:
+        from memory_tui.providers.local import LocalModel
+
+        return LocalModel(registry.ROWS[name], settings)
+    from memory_tui.providers import builtin
+
+    return builtin.PROVIDERS[name]()
 
 
 def _pause_after(failure: ProviderFailure, earlier: int) -> float:

@@ -27,7 +27,7 @@ from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
 from memory_tui.providers import base
 from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, Kind, MediaText, Provider, ProviderFailure, Vectors
-from memory_tui.providers.options import Headers, ProviderSettings, RetryClock, Wire, host_of, on_this_machine
+from memory_tui.providers.registry import Headers, ProviderSettings, RetryClock, Wire, host_of, on_this_machine
 from memory_tui.secrets import Redactor
 
 _MOST_BYTES = 64 << 20

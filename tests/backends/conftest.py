@@ -12,7 +12,7 @@ from memory_tui.approval import Approvals
 from memory_tui.backends.lancedb import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.options import ProviderSettings
+from memory_tui.providers.registry import ProviderSettings
 from tests.support.qmd import Bench
 
 TEXTS = ("I prefer tabs to spaces", "The router is in the cellar", "We decided to use Postgres", "Mira likes oranges")

@@ -13,7 +13,7 @@ from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.options import ProviderSettings
+from memory_tui.providers.registry import ProviderSettings
 from tests.support import memory_lancedb, real_openclaw
 from tests.support.paths import MODEL
 from tests.support.provider_server import Play, serving

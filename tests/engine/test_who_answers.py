@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.mcp.tools import memory_search
-from memory_tui.providers.options import RequestLimits
+from memory_tui.providers.registry import RequestLimits
 from memory_tui.sentences import as_notice, why_empty
 from memory_tui.tokens import as_asked
 from memory_tui.tui.first_line import lamp

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers import registry
 from memory_tui.providers.base import Provider
-from memory_tui.providers.chain import Chain
+from memory_tui.providers.chain import Chain, create
 from tests.support.embed import settings_for
 from tests.support.provider_server import Play, serving
 
@@ -24,7 +23,7 @@ def provider(play: Play) -> Iterator[Callable[..., Provider]]:
     made: list[Provider] = []
 
     def make(name: str = "openai", at: Play | None = play, **more: Any) -> Provider:
-        made.append(registry.create(name, settings_for(at, name, **more)))
+        made.append(create(name, settings_for(at, name, **more)))
         return made[-1]
 
     yield make

@@ -204,7 +204,7 @@ QUIT = """
 import sys, threading
 from memory_tui.errors import Cancelled
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.options import ProviderSettings
+from memory_tui.providers.registry import ProviderSettings
 from memory_tui.secrets import Secret
 chain = Chain(ProviderSettings("openai", base_url=sys.argv[1], api_keys=(Secret("k"),)), print)
 def work():

@@ -17,7 +17,7 @@ import pytest
 from memory_tui.errors import Cancelled
 from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.builtin import hash_vector
-from memory_tui.providers.options import RequestLimits, RetryClock
+from memory_tui.providers.registry import RequestLimits, RetryClock
 from memory_tui.secrets import Secret
 from tests.support.embed import KEY, Time, quick
 from tests.support.provider_server import (

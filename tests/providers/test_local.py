@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from memory_tui.errors import Cancelled
-from memory_tui.providers import local, registry
+from memory_tui.providers import local
 from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers.chain import create
 from tests.support.embed import Time, quick, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.paths import MODEL
@@ -195,7 +196,7 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, plac
 
 @pytest.fixture(scope="module")
 def small():
-    one = registry.create("local-small", settings_for(None, "local-small"))
+    one = create("local-small", settings_for(None, "local-small"))
     yield one
     one.close()
 
@@ -242,7 +243,7 @@ def minilm():
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
     pytest.importorskip("llama_cpp", reason="uv pip install --no-config llama-cpp-python compiles it, for minutes")
-    one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
+    one = create("local", settings_for(None, "local", model_path=str(MODEL)))
     yield one
     one.close()
 

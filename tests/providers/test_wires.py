@@ -11,9 +11,8 @@ from memory_tui import manual
 from memory_tui.errors import ProviderError
 from memory_tui.providers import local, registry
 from memory_tui.providers.base import Cause, ProviderFailure
-from memory_tui.providers.chain import ChainMember
-from memory_tui.providers.options import ProviderSettings, on_this_machine
-from memory_tui.providers.registry import wire
+from memory_tui.providers.chain import ChainMember, create
+from memory_tui.providers.registry import ProviderSettings, on_this_machine, wire
 from memory_tui.secrets import Secret
 from tests.support.commands import alone
 from tests.support.embed import KEY, settings_for
@@ -69,13 +68,13 @@ def test_rows_and_chains_load_nothing_heavy():
     code = (
         "import sys\n"
         "from memory_tui.providers import registry\n"
-        "from memory_tui.providers.chain import Chain\n"
-        "from memory_tui.providers.options import ProviderSettings\n"
+        "from memory_tui.providers.chain import Chain, create\n"
+        "from memory_tui.providers.registry import ProviderSettings\n"
         "assert len(registry.ROWS) == len(registry.NAMES)\n"
         "assert Chain(ProviderSettings(env={}.get), print).members()[-1].name == 'builtin'\n"
         "heavy = {'numpy', 'httpx', 'asyncio', 'tokenizers', 'pydantic', 'textual', 'rich', 'llama_cpp'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "provider = registry.create('builtin', ProviderSettings())\n"
+        "provider = create('builtin', ProviderSettings())\n"
         "provider.embed(['now'], 'query')\n"
         "assert 'tokenizers' not in sys.modules\n"
         "provider.embed(['sch\u00f6n'], 'query')\n"
@@ -134,14 +133,14 @@ def test_each_variable_is_a_key_and_without_one_the_first_is_named(name):
 )
 def test_an_address_that_cannot_be_asked_is_refused(name, address):
     with pytest.raises(ProviderFailure, match=r"remote\.baseUrl"):
-        registry.create(name, settings_for(None, name, base_url=address))
+        create(name, settings_for(None, name, base_url=address))
 
 
 @pytest.mark.parametrize("name", EMBEDDING)
 def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model):
     chosen = settings(name, play, model)
     member = ChainMember(name, "chosen", chosen, lambda member, error, known: False)
-    space, provider = member.expected(), registry.create(name, chosen)
+    space, provider = member.expected(), create(name, chosen)
     for kind in ("document", "query"):
         vectors = provider.embed(TEXTS, kind)
         assert (vectors.shape, vectors.dtype) == ((3, provider.identity.dims), np.float32)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.plan import Options
-from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock
+from memory_tui.providers.registry import ProviderSettings, RequestLimits, RetryClock
 from memory_tui.secrets import Secret
 from tests.support.provider_server import Play
 

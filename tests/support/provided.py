@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.providers.options import RequestLimits
+from memory_tui.providers.registry import RequestLimits
 from tests.support.embed import PLACES, Time
 from tests.support.provider_server import Play, serving
 from tests.support.workspace import FACTS, put_all

@@ -16,7 +16,7 @@ from memory_tui.config.environment import own_path
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
-from memory_tui.providers.options import SMALL_COST
+from memory_tui.providers.registry import SMALL_COST
 from memory_tui.tui import first_line
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.rows import Rows
