@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.config import config_file, config_keys, environment, openclaw_release
+from memory_tui.config import config_file, environment, openclaw_release
 from memory_tui.config import config_file as configuration
 from memory_tui.config import settings as knobs
 from memory_tui.config.config_file import Agent, Config
@@ -102,14 +102,14 @@ class Plan(Struct, frozen=True):
     @property
     def backend(self) -> str:
         """Return who was chosen to search: builtin or qmd."""
-        return str(self.backend_value(config_keys.BACKEND))
+        return str(self.backend_value(knobs.BACKEND))
 
     @property
     def backend_origin(self) -> str:
         """Return who chose the backend, in words."""
-        if config_keys.BACKEND in self.backend_values:
+        if knobs.BACKEND in self.backend_values:
             return "--backend"
-        entry = self.config.entries.get(config_keys.BACKEND)
+        entry = self.config.entries.get(knobs.BACKEND)
         return str(entry.places[-1]) if entry else "default"
 
     @property
@@ -189,13 +189,13 @@ def choose(options: Options) -> Plan:
     chosen = {}
     backend_values: dict[str, object] = {}
     for name, text in options.changes:
-        if (key := config_keys.of_backend(name)) is not None:
+        if (key := knobs.of_backend(name)) is not None:
             backend_values[key.path] = configuration.typed(key, text)
             continue
         knob = _knob(name)
         chosen[knob.key] = Value(knobs.parse(knob, text), "the command line")
     if options.backend:
-        key = config_keys.BY_PATH[config_keys.BACKEND]
+        key = knobs.BY_PATH[knobs.BACKEND]
         backend_values[key.path] = configuration.typed(key, options.backend)
     # What our own configuration sets: `config` where that is ours, else our file beside OpenClaw's.
     rules = {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
@@ -206,7 +206,7 @@ def choose(options: Options) -> Plan:
     origin = config.path.name if config.path and not automatic else "auto"
     if options.provider:
         origin = NAMED
-    elif provider not in (*config_keys.PROVIDERS, ""):
+    elif provider not in (*knobs.PROVIDERS, ""):
         # OpenClaw has providers that memory-tui has not: their fallback is used, or words alone.
         origin = f"{origin} names {provider}, which memory-tui does not ask"
         fallback = config.text("fallback")
@@ -239,7 +239,7 @@ def _knob(name: str) -> Knob:
     try:
         return knobs.find_knob(name)
     except SettingError:
-        if (key := config_keys.find(name)) is None:
+        if (key := knobs.find_key(name)) is None:
             raise
     step = "Write it into the file that memory-tui config names, or give another: --config. A provider: provider --add."
     raise SettingError(f"--set does not change {key.path}: it is read from a configuration.", step)

@@ -29,7 +29,8 @@ from msgspec.structs import replace
 from memory_tui import durable, jsstring
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals, cleared
-from memory_tui.config import config_keys, environment
+from memory_tui.config import environment
+from memory_tui.config.settings import LANCEDB
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError, SettingError
 from memory_tui.formatting import install_extra, one_line, safe
 from memory_tui.locks import WriterLock
@@ -45,7 +46,6 @@ from memory_tui.state_db import Table
 T = TypeVar("T")
 Rows: TypeAlias = Any
 """Whole rows, as a table of Arrow."""
-CONFIG = config_keys.LANCEDB
 TABLE = "memories"
 """The name of the table, as OpenClaw has it."""
 FIELDS = ("id", "text", "importance", "category", "createdAt")
@@ -128,7 +128,7 @@ def folder_of(choices: Plan) -> str:
     if not named and choices.options.sample:
         named = str(choices.workspace.parent / "memories")
     usual = str(environment.state_folder() / "memory" / "lancedb")
-    folder = (named or choices.config.text(f"{CONFIG}dbPath").strip() or usual).removeprefix("file://")
+    folder = (named or choices.config.text(f"{LANCEDB}dbPath").strip() or usual).removeprefix("file://")
     if "\0" in folder or "://" in folder:
         raise SettingError(f"{one_line(folder)!r} is no folder for a LanceDB table.", "Name one: --memories DIR.")
     return os.path.abspath(environment.expand(folder))  # noqa: PTH100
@@ -511,8 +511,8 @@ class VectorSpace:
         """Return the settings of OpenClaw's plug-in; None where it has none."""
         config = self._choices.config
         names = ("provider", "model", "baseUrl")
-        provider, model, address = (config.text(f"{CONFIG}embedding.{name}") for name in names)
-        key = f"{CONFIG}embedding.apiKey"
+        provider, model, address = (config.text(f"{LANCEDB}embedding.{name}") for name in names)
+        key = f"{LANCEDB}embedding.apiKey"
         if not (provider or model or address or key in config.entries):
             return None
         name = provider or "openai"
@@ -522,7 +522,7 @@ class VectorSpace:
             model=model,
             base_url=address,
             api_keys=config.keys(key),
-            output_dimensionality=config.whole(f"{CONFIG}embedding.dimensions") or None,
+            output_dimensionality=config.whole(f"{LANCEDB}embedding.dimensions") or None,
         )
 
 

@@ -23,8 +23,7 @@ from memory_tui.cli.main import show_app
 from memory_tui.cli.output import dumps, print_lines, say, show, waiting
 from memory_tui.config import config_patch
 from memory_tui.config.config_file import Config
-from memory_tui.config.config_keys import BACKEND, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
-from memory_tui.config.settings import Settings
+from memory_tui.config.settings import BACKEND, FILE_KEYS, OWN_KEYS, PROVIDERS, QMD, SEARCH_KEYS, Key, Settings, retired
 from memory_tui.engine import sending
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
@@ -549,7 +548,7 @@ def rows(config: Config, settings: Settings) -> Iterator[dict[str, Any]]:
     away, empty for the others.
     """
     own_keys = [key for key in OWN_KEYS if config.kind != "openclaw" or key.kind == "knob"]
-    for key in (*SEARCH, *FILE, *own_keys):
+    for key in (*SEARCH_KEYS, *FILE_KEYS, *own_keys):
         effect = _effect(key, config, settings)
         entry = config.entries.get(key.path)
         places = entry.places if entry else ()
@@ -559,7 +558,7 @@ def rows(config: Config, settings: Settings) -> Iterator[dict[str, Any]]:
         row = {"key": key.path, "value": value, "default": key.default, "written": entry is not None}
         row |= {"origin": origin, "places": places, "meaning": key.meaning}
         row |= {"takesEffect": not effect, "effect": effect or "takes effect"}
-        yield row | {"retired": retired(key.path) if key not in FILE else ""}
+        yield row | {"retired": retired(key.path) if key not in FILE_KEYS else ""}
 
 
 _CREDENTIALS = re.compile(

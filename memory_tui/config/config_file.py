@@ -22,8 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.config import config_keys
-from memory_tui.config.config_keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
+from memory_tui.config import settings
 from memory_tui.config.environment import (
     Environment,
     ExtraPath,
@@ -35,7 +34,7 @@ from memory_tui.config.environment import (
     state_folder,
 )
 from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, word_of
-from memory_tui.config.settings import BY_KEY, Scalar, Value, check
+from memory_tui.config.settings import BY_KEY, BY_PATH, OWN_KEYS, PROVIDERS, Key, Scalar, Value, check, retired
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
 from memory_tui.providers.registry import Shared
@@ -677,7 +676,7 @@ class _Reading:
             self._openclaw(agent)
             self._around(agent)
         else:
-            self._add(self.tree, "", (*SEARCH, *OWN_KEYS))
+            self._add(self.tree, "", (*settings.SEARCH_KEYS, *OWN_KEYS))
             if named := self.entries.get("workspace"):
                 agent = only_agent(str(named.value), expand(str(named.value)))
                 self.agents = (agent,)
@@ -693,22 +692,22 @@ class _Reading:
 
     def _openclaw(self, agent: Agent) -> None:
         """Take up what OpenClaw's file says: general settings, those of either layout, then those of the agent."""
-        self._add(self.tree, "", FILE, strict=_STRICT)
+        self._add(self.tree, "", settings.FILE_KEYS, strict=_STRICT)
         newer = self.tree.get(*NEWER.split("."))
         older = self.tree.get(*OLDER.split("."))
         if newer and older:
             self._report(older, OLDER, f"{OLDER} and {NEWER} are both there.", f"only {NEWER} is used")
         self.layout = NEWER if newer else OLDER
         if section := newer or older:
-            self._add(section, self.layout, SEARCH, newer=newer is not None)
+            self._add(section, self.layout, settings.SEARCH_KEYS, newer=newer is not None)
         if agent.node is not None and agent.place is not None:
             # What the agent has of its own stands in its entry, and counts before what all agents have.
             node, path = agent.node, agent.place.path
-            for name in OF_AGENT:
-                self._take(BY_PATH[f"{config_keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
+            for name in settings.OF_AGENT:
+                self._take(BY_PATH[f"{settings.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
             for name in (NEWER, "memorySearch"):
                 if (section := node.get(*name.split("."))) is not None:
-                    self._add(section, f"{path}.{name}", SEARCH, newer=name == NEWER)
+                    self._add(section, f"{path}.{name}", settings.SEARCH_KEYS, newer=name == NEWER)
                     break
         self._custom_provider()
 
@@ -718,7 +717,7 @@ class _Reading:
         Its address, key and headers then stand for those of the known one. An `api` that nobody here knows is left.
         """
         entry = self.entries.get("provider")
-        if entry is None or entry.value in (*PROVIDERS, *config_keys.NOT_ASKED):
+        if entry is None or entry.value in (*PROVIDERS, *settings.NOT_ASKED):
             return
         account = str(entry.value)
         provider = self.tree.get("models", "providers", account)
@@ -727,8 +726,8 @@ class _Reading:
         api = provider.get("api")
         wire = str(api.value) if api else ""
         if not api and provider.get("baseUrl"):
-            wire = config_keys.COMPATIBLE_APIS[0]
-        name = "openai-compatible" if wire in config_keys.COMPATIBLE_APIS else wire
+            wire = settings.COMPATIBLE_APIS[0]
+        name = "openai-compatible" if wire in settings.COMPATIBLE_APIS else wire
         if name not in registry.ACCOUNTS:
             return
         self.entries["provider"] = replace(entry, value=name)
@@ -802,7 +801,7 @@ class _Reading:
         if not isinstance(section.value, dict):
             self._report(section, path, f"{path} holds settings, so it is an object.", _IGNORED)
             return
-        if rows is not FILE:
+        if rows is not settings.FILE_KEYS:
             self.sections.append((path, section))
         for below, node in _walk(section, table):
             whole = f"{path}.{below}" if path else below

@@ -23,8 +23,7 @@ from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop, call_after
 from memory_tui.config import config_file as configuration
 from memory_tui.config import environment
-from memory_tui.config.config_keys import BACKEND
-from memory_tui.config.settings import profile_named
+from memory_tui.config.settings import BACKEND, profile_named
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Backend, Search, notices_of, with_provider_notice

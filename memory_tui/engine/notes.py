@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from memory_tui import recall_log
 from memory_tui.agents import AgentTurn, SessionTurns
-from memory_tui.config.config_keys import MEMORY_GET
-from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
+from memory_tui.config.settings import MEMORY_GET, NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Backend, Search
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable

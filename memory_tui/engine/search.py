@@ -22,7 +22,7 @@ from memory_tui.approval import Approvals, cleared
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
 from memory_tui.cancel import Stop
-from memory_tui.config import config_keys
+from memory_tui.config.settings import QMD as QMD_KEYS
 from memory_tui.config.settings import Settings
 from memory_tui.engine.index import Index
 from memory_tui.engine.status import Status
@@ -379,7 +379,7 @@ class Backend:
 
     def refusal(self, session_key: str) -> QmdAnswer | None:
         """Return the answer without hits for a chat that `memory.qmd.scope` denies, whoever would answer; else None."""
-        key = f"{config_keys.QMD}scope"
+        key = f"{QMD_KEYS}scope"
         rule = qmd.denial(self._plan.backend_value(key), session_key) if self.is_qmd else ""
         if not rule:
             return None

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring
 from memory_tui.config.config_file import Config, load
-from memory_tui.config.config_keys import INJECTION
+from memory_tui.config.settings import INJECTION
 from memory_tui.errors import ConfigError, SettingError
 
 MAX_CHARS = 20_000

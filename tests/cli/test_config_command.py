@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.config.config_keys import BY_PATH
+from memory_tui.config.settings import BY_PATH
 from tests.support.workspace import put
 
 KEY = "sk-very-secret-0123456789"

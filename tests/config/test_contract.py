@@ -8,8 +8,7 @@ import pytest
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.config import config_keys
-from memory_tui.config.config_keys import BY_PATH
+from memory_tui.config.settings import BY_PATH, of_backend
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
 from memory_tui.notes import budget
@@ -199,7 +198,7 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "key", [path for path, key in BY_PATH.items() if key.kind != "knob" and config_keys.of_backend(path) is None]
+    "key", [path for path, key in BY_PATH.items() if key.kind != "knob" and of_backend(path) is None]
 )
 def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key, tmp_path):
     with pytest.raises(SettingError) as caught:

@@ -13,9 +13,8 @@ from memory_tui.approval import Approvals
 from memory_tui.backends.lancedb import Memories
 from memory_tui.backends.qmd import QmdOptions
 from memory_tui.cli.admin import rows
-from memory_tui.config import config_keys, openclaw_release
-from memory_tui.config.config_keys import LANCEDB, QMD
-from memory_tui.config.settings import BY_KEY, PROFILES, TUNE_KEYS, Value, compose, find_knob, parse
+from memory_tui.config import openclaw_release, settings
+from memory_tui.config.settings import BY_KEY, LANCEDB, PROFILES, QMD, TUNE_KEYS, Value, compose, find_knob, parse
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.notes import budget
@@ -25,7 +24,7 @@ from memory_tui.providers import registry
 from tests.support.workspace import put, put_all, synced
 
 SEARCH, TOP = "agents.defaults.memorySearch", ""
-SEARCH_PATHS = frozenset(key.path for key in config_keys.SEARCH)
+SEARCH_PATHS = frozenset(key.path for key in settings.SEARCH_KEYS)
 KINDS: dict[str, object] = {
     "whole": 9,
     "text": "9m",
@@ -87,7 +86,7 @@ def _other(key):
     return next(each for each in key.choices if each != key.default) if key.kind == "choice" else KINDS[key.kind]
 
 
-DOCUMENTED = {key.path: _other(key) for key in (*config_keys.SEARCH, *config_keys.FILE)}
+DOCUMENTED = {key.path: _other(key) for key in (*settings.SEARCH_KEYS, *settings.FILE_KEYS)}
 
 NOTES = {
     "MEMORY.md": "The router is an Omada ER605\n",
@@ -256,8 +255,8 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         _plan(lambda plan: flush.writable(plan.config, "")),
     ),
     **{
-        key.path: ({config_keys.BACKEND: "qmd"}, _chosen(QmdOptions.of))
-        for key in config_keys.FILE
+        key.path: ({settings.BACKEND: "qmd"}, _chosen(QmdOptions.of))
+        for key in settings.FILE_KEYS
         if key.path.startswith(QMD) and not key.effect
     },
     # What a knob does is shown where it is turned; here, that the value gets there.

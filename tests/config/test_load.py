@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.config import config_file
-from memory_tui.config.config_keys import BY_PATH, OF_AGENT
+from memory_tui.config.settings import BY_PATH, OF_AGENT
 from memory_tui.errors import ConfigError
 from tests.support.config_text import parsed
 

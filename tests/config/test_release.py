@@ -5,8 +5,7 @@ import json
 import pytest
 
 from memory_tui.config import config_file, openclaw_release
-from memory_tui.config.config_keys import RETIRED
-from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
+from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW, RETIRED
 from memory_tui.plan import Options, choose, plan
 from tests.support.config_text import parsed
 from tests.support.workspace import put

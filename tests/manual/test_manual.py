@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui import library, manual
 from memory_tui.cli import commands
-from memory_tui.config import config_keys
+from memory_tui.config import settings
 from memory_tui.demo import materialize
 from tests.bench.recall import RECORD, table
 from tests.support import coding_agents, real_openclaw
@@ -164,7 +164,7 @@ def test_each_row_stands_once_with_a_state_and_its_reason():
 
 
 def test_every_documented_key_is_a_row_and_no_other():
-    documented = {key.path: key for key in (*config_keys.SEARCH, *config_keys.FILE)}
+    documented = {key.path: key for key in (*settings.SEARCH_KEYS, *settings.FILE_KEYS)}
     listed = {row.name: row for row in TABLE[KEYS]}
     assert sorted(listed) == sorted(documented)
     for name, key in documented.items():
