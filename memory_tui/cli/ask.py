@@ -26,7 +26,7 @@ from memory_tui.formatting import one_line, plural, safe, signed
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Trace
-from memory_tui.shared.scope import Standing, workspace_of
+from memory_tui.shared import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments
 from memory_tui.workspace import notes, roots

@@ -37,7 +37,7 @@ from memory_tui.openclaw.trust import TrustReport, of_plan
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.sentences import Notice, other_vectors
-from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
+from memory_tui.shared import OWN, Record, Scope, Standing, workspace_of
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from memory_tui.index import database, index_write
 from memory_tui.index.database import Recipe
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
+from memory_tui.shared import MirrorFilling, Record, Scope, Standing, standing
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.connection import failure as failed
-from memory_tui.shared.scope import MirrorFilling, Record, Scope, Standing, standing
 from memory_tui.workspace.chunking import Chunk
 from memory_tui.workspace.notes import NOTHING_SAID, Annotations
 

@@ -19,7 +19,7 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.sentences import as_notice, ordinal, quoted
-from memory_tui.shared.scope import workspace_of
+from memory_tui.shared import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
 from memory_tui.tui.knobs import RESULTS, figure, turn, under

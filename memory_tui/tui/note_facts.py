@@ -15,7 +15,7 @@ from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, codex
 from memory_tui.notes.changes import diff_lines
 from memory_tui.notes.journal import left
-from memory_tui.shared.scope import workspace_of
+from memory_tui.shared import workspace_of
 from memory_tui.tui.reader import NotePage, Part, shown_line
 from memory_tui.tui.rows import short_path
 from memory_tui.workspace.notes import note_date, note_date_2026_9

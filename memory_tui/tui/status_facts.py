@@ -15,7 +15,7 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.registry import SMALL, SMALL_COST
-from memory_tui.shared.scope import Standing
+from memory_tui.shared import Standing
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact
 from memory_tui.tui.first_line import answers, freshness
 from memory_tui.tui.session import Session

@@ -18,9 +18,8 @@ from memory_tui.index.store import Store
 from memory_tui.mcp import schemas
 from memory_tui.mcp.tools import memory_get, memory_search
 from memory_tui.plan import plan
-from memory_tui.shared import mirror, publish
+from memory_tui.shared import Record, Scope, mirror, publish, workspace_of
 from memory_tui.shared.connection import VERSION, SharedUnavailable
-from memory_tui.shared.scope import Record, Scope, workspace_of
 from tests.support.commands import alone
 from tests.support.shared_index import ROSES, Home
 from tests.support.waiting import LONG

@@ -40,7 +40,7 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import Trace
 from memory_tui.sentences import as_notice, ordinal, why_empty
-from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
+from memory_tui.shared import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
 from memory_tui.tui.changes import ahead, in_time, is_writable, overtake, promote

@@ -21,7 +21,7 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event
 from memory_tui.formatting import one_line, plural
 from memory_tui.providers import registry
-from memory_tui.shared.scope import Standing
+from memory_tui.shared import Standing
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.facts import Facts, Listing, coloured
 from memory_tui.tui.keys import named
