@@ -406,9 +406,9 @@ def sent_of(trace: Trace) -> int:
 def pipeline(trace: Trace) -> str:
     """Return how many passages are sent, and how many each side found, in one line."""
     funnel = trace.funnel
-    pools = f"meaning finds {funnel.vector_pool:,}, words {funnel.text_pool:,}"
-    strong = f", {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
-    return f"{sent_of(trace):,} of {funnel.candidates:,} passages are sent; {pools}{strong}"
+    pools = f"{funnel.vector_pool:,} by meaning, {funnel.text_pool:,} by words"
+    strong = f", {funnel.over_gate:,} are strong enough" if funnel.over_gate < funnel.candidates else ""
+    return f"{plural(funnel.candidates, 'passage')} found: {pools}{strong}; {sent_of(trace):,} sent."
 
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Change, Rephrased
+from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, steps
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
@@ -22,13 +22,13 @@ from memory_tui.sentences import as_notice, ordinal, quoted
 from memory_tui.shared import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
-from memory_tui.tui.knobs import RESULTS, figure, turn, under
+from memory_tui.tui.knobs import FLOOR, HALF_LIFE, PROFILE, RESULTS, figure, shown, turn, under
 from memory_tui.tui.rows import short_path
 from memory_tui.tune.judgments import Query
 from memory_tui.workspace.notes import date_of
 
 WORDS, MEANING, AGE = "█", "▒", "░"
-BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
+BESIDE = "beside a better one"
 BAR, AGE_CELLS, LEAD = 8, 9, 8
 """Cells of a row: its bar, its age, and what stands before the bar."""
 OLDER = "older value · "
@@ -37,8 +37,13 @@ LONGEST = 160
 """Characters of a row's text."""
 FEWEST, MOST, TOP = 6, 24, 3
 """Cells of the name of what a remedy has drop out, and how many of the first are told by their place."""
-UNSEEN = "Only the first {} of the first look get the second, which adds up to {}. "
+UNSEEN = "Only the best {} get a second look, line by line, which gives up to {}. "
 """Why a passage has less than it may."""
+AGAIN = "The best {} get a second look, line by line: so words can give more than {}."
+"""Why a sum has more of words than they weigh."""
+SUM = "s shows the sum"
+PLAIN = (RESULTS, WEIGHT, HALF_LIFE, FLOOR, PROFILE)
+"""The knobs that need no manual, the plainest first."""
 NOW = re.compile(r" \((?:now|was) [^)]*\)| instead of \d+")
 """What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
@@ -48,7 +53,7 @@ STEPS: Mapping[str, str] = {
     **{"base": "1st look", "rerank": "2nd look", "next to": "beside", "mmr": "variety", "gate": "sent"},
 }
 """What the sum calls a step."""
-LIKES = {"like words": ", only words like them", "letters": ", only pieces of them", "line words": ", only common ones"}
+LIKES = {"like words": "words like them", "letters": "pieces of them", "line words": "common ones"}
 """What a passage without the words has, by the measure of the second look that gives most."""
 LEVELS: Mapping[str, tuple[str, str, str]] = {
     "found": ("✓", GOOD, "Found"),
@@ -57,14 +62,8 @@ LEVELS: Mapping[str, tuple[str, str, str]] = {
     "nothing holds these words": ("✗", BAD, "Not answered"),
 }
 """The sign, style and words of how well the notes answer."""
-NONE = "none of your words"
-SHARES = (
-    (0.995, "all your words"),
-    (0.65, "most of your words"),
-    (0.35, "half of your words"),
-    (0.05, "some of your words"),
-)
-"""What the share of a question that the best lines hold is called, each from a value on; under them NONE."""
+SHARES = ((0.995, "all"), (0.65, "most of"), (0.35, "half of"), (0.05, "some of"), (0.0, "none of"))
+"""What the share of a question that the best lines hold is called, each from a value on."""
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
@@ -231,13 +230,12 @@ def rows(
         name = one_line(f"{name} {text.title}")
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
         age = age_in_list(age_of(hit, trace.now))
-        row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks=tuple(text.marks))
+        row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, tuple(text.marks))
         # Places count from 1, so the slice begins behind this passage.
         varied = sent and hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
-        excerpt = read.get(hit.chunk.rowid) if sent else None
         fate = as_notice(asked.fate).message if asked and not place else ""
         grade = saved.grade(hit.chunk) if saved is not None else None
-        result.append(replace(row, grade=grade, passage=excerpt, varied=varied, fate=fate))
+        result.append(replace(row, grade=grade, passage=read.get(hit.chunk.rowid), varied=varied, fate=fate))
     return result
 
 
@@ -284,22 +282,22 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     if (level := trace.level) is None:
         return f"{limits[:1].upper()}{limits[1:]}." if limits else "", ""
     held, kind = level.signals.held, "in part" if level.in_part else level.level
-    reason = next((words for least, words in SHARES if held >= least), NONE)
+    share = next(words for least, words in SHARES if held >= least)
+    reason = f"{share} your words"
     if why == trace.plan.unmatched:
         # No word is in a note, so what is held are words that are only like them.
-        none = "none of your main words" if trace.plan.dropped else NONE
+        like = "" if share == "none of" else ", only like ones"
+        limits, reason = "", f"none of your {'main ' * bool(trace.plan.dropped)}words{like}"
         kind = "in part" if kind == "found" else kind
-        limits, reason = "", f"{none}{', only like ones' if reason != NONE else ''}"
     elif kind == "found":
         reason += "" if limits or trace.plan.readings else " or like ones"
     elif held >= level.doubt_below:
         # Words alone would do, so it is meaning that lowered the level.
         reason = "words match, but about something else"
-    elif reason != NONE:
+    elif share != "none of":
         reason = f"only {reason}"
-    reason = level.in_part or reason
     sign, style, words = LEVELS[kind]
-    return f"{sign} {words}: {', '.join(filter(None, (reason, limits)))}.", style
+    return f"{sign} {words}: {', '.join(filter(None, (level.in_part or reason, limits)))}.", style
 
 
 def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
@@ -335,19 +333,23 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
     lacks = list(as_asked((word.word for word in spoken if not word.count), trace.query))
+    like = _most_like(row)
     if not holds and row.hit.text_points > 0:
         return "has the words in its headings or its date"
     if not holds:
-        words, *_ = row.sums
-        measures = row.hit.second.measures if row.hit.second and words.points >= 0.005 else ()
-        likes = [(measure.points, LIKES[measure.name]) for measure in measures if measure.name in LIKES]
-        _, most_like = max(likes, default=(0, ""))
-        return f"has none of the words you asked for{most_like}"
+        return f"has none of the words you asked for{like and f', only {like}'}"
     if not lacks:
         apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
         return f"has the words you asked for{', but not together' if apart else ''}"
     missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
     return f"has {quoted(holds, 3)}, but not {missing}{' and more' if len(lacks) > 2 else ''}"
+
+
+def _most_like(row: Row) -> str:
+    """Return what gives most to a passage without the words, in the place of them; empty where nothing does."""
+    measures = row.hit.second.measures if row.hit.second and row.sums[0].points >= 0.005 else ()
+    _, most = max(((part.points, LIKES[part.name]) for part in measures if part.name in LIKES), default=(0, ""))
+    return most
 
 
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
@@ -363,6 +365,8 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             return row.fate
         case _ if trace.keeps_back:
             reason = "Probably no note answers, so it is not sent. "
+        case Recalled() if trace.level is not None and trace.level.level != "found":
+            reason = "A score compares passages only with each other. "
         case Recalled(rescued=True):
             reason = "It is sent although it is weak, because of its words. "
         case Recalled(relaxed=True):
@@ -399,36 +403,26 @@ def within(text: str, width: int, lines: int) -> Content:
 # --- the sums -------------------------------------------------------------------------------------------------------
 
 
-def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Content:
-    """Return the sums with what they are made of, a line of at most `width` cells each."""
+def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str = SUM) -> Content:
+    """Return the sums with what they are made of, a line of at most `width` cells each, and what a `key` shows."""
     details = {
-        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count),
+        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count) or _most_like(row),
+        "meaning": "the closest of all" if row.hit.vector_rank == 1 else "",
         "age": _age(row),
-        "age takes": _age(row),
-        BESIDE: "of its note",
+        "beside": "of its note",
     }
     lines = []
     for part in row.sums:
         lead = Content.assemble(f"{part.name:<9} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
-        lines.append(lead + Content.styled(f"  {details.get(part.name, '')}", MUTED))
+        lines.append(lead + Content.styled(f"  {details.get(part.name.split()[0], '')}", MUTED))
     # The pane has six lines: with five parts there is none for the rule.
-    if len(lines) < 5:
-        lines.append(Content.styled(f"{'':10}────  {second_look(row)}".rstrip(), MUTED))
+    if key and len(lines) < 5:
+        lines.append(Content.styled(f"{'':10}────".ljust(width - len(key)) + key, MUTED))
     # Of the same passages as are counted above the list.
     place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
-    total = Content.assemble(score, f"  {place}", ("   s sum, m judges", MUTED))
+    total = Content.assemble(score, f"  {place}", ("   m marks it right or wrong" * bool(key), MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
-
-
-def second_look(row: Row) -> str:
-    """Return which of words and meaning has more points than its weight, as a second look alone gives; else ""."""
-    # `parts` begins with these two.
-    words, meaning, *_ = row.sums
-    for part, weight in ((words, row.hit.text_weight), (meaning, row.hit.vector_weight)):
-        if row.hit.second and part.points > weight + 0.005:
-            return f"{part.name} over {figure(weight)}: second look"
-    return ""
 
 
 def _age(row: Row) -> str:
@@ -444,42 +438,41 @@ def _age(row: Row) -> str:
 def sums_in_a_line(row: Row, width: int) -> Content:
     """Return the sums in one line of at most `width` cells, with bars where there is room for them."""
     score = Content.assemble("score ", (figure(row.hit.score), "bold"))
-    remark = second_look(row)
-    # The first that fits: the remark goes before the bars do.
-    for bar_cells, end in ((6, remark), (3, remark), (6, ""), (3, ""), (0, "")):
-        pieces = [*(_sum(part, bar_cells) for part in row.sums), score, Content.styled(end, MUTED)]
-        line = Content(" ") + Content("  ").join(piece for piece in pieces if piece)
+    for bar_cells in (6, 3, 0):
+        line = Content(" ") + Content("  ").join([*(_sum(part, bar_cells) for part in row.sums), score])
         if line.cell_length <= width:
             break
-    return line.truncate(width, ellipsis=True)
+    room = width - line.cell_length
+    return (
+        line + Content.styled(f"{SUM:>{room}}" if room > len(SUM) + 1 else "", MUTED) if room >= 0 else fit(line, width)
+    )
 
 
 def _sum(part: Part, cells: int) -> Content:
     drawn = bar([part], cells).rstrip() if cells and part.glyph else Content("")
-    name = BESIDE_SHORT if part.name == BESIDE else part.name
-    return Content.assemble(f"{name} ", (part.figure, "bold"), " " if drawn else "", drawn)
+    return Content.assemble(f"{part.name} ", (part.figure, "bold"), " " if drawn else "", drawn)
 
 
-def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
+def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width: int) -> Content:
     """Return what makes each sum, then every step with what it takes to redo it by hand, and what the answer lacks."""
-    hit, rows = row.hit, list[Fact]()
+    hit, second = row.hit, row.hit.second
     every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
-    shares = [figure(share, 4) if share else "" for share in (hit.first_share, hit.second.weight if hit.second else 0)]
-    # The weight of each look, empty for 0: such a look has no term in the sum.
-    ways: dict[str, str] = {}
+    why = AGAIN.format(CANDIDATES, figure(hit.text_weight)) if second and second.measures else ""
+    rows = [Fact("How they come about", style="bold")]
+    shares = ("first look", hit.first_share), ("second look", second.weight if second else 0.0)
     # How words and meaning come about where there were two looks; of what else counts a step below tells.
-    for name, look in zip(("words", "meaning"), looks(hit), strict=True) if hit.first_share != 1.0 else ():
-        points = [figure(points, every[0].digits) for points in look]
-        terms = [f"{point} x {share}" for point, share in zip(points, shares, strict=True) if share]
-        ways[name] = " + ".join(terms) + " = " if terms else ""
-    for part in [*row.sums, Part("score", hit.score, figure=figure(hit.score))]:
-        words = f"{part.figure:>4} {ways.get(part.name, '')}{figure(part.points, 3)}"
-        rows.append(Fact(words, label=part.name, style="bold"))
+    for part, points in zip(row.sums, looks(hit), strict=False) if hit.first_share != 1.0 else ():
+        each = [
+            (name, figure(made, every[0].digits), share) for (name, share), made in zip(shares, points, strict=True)
+        ]
+        terms = " + ".join(f"{name} {made} x {figure(share, 4)}" for name, made, share in each if share)
+        rows.append(Fact(f"{terms} = {figure(part.points, 3)}", label=part.name))
     for step in [*every, wording.file_line(hit.chunk.path, trace)]:
         words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"
         rows.append(Fact(words, label=STEPS.get(step.label, step.label) or " "))
     rows += [Fact(f"{notice.message} {notice.next_step}", style=WARN) for notice in trace.notices]
-    return Content("\n").join(drawn(fact, width) for fact in rows)
+    head = [*Content(why).wrap(width), sums(row, trace, spoken, width, key=""), Content()][not why :]
+    return Content("\n").join([*head, *(drawn(fact, width) for fact in rows)])
 
 
 def reads(row: Row, line: int, width: int) -> Content:
@@ -540,23 +533,26 @@ class Remedy:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
         # What drops out of the first places is told by its place.
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
-        count = f"{len(self.out)} out{best and f', {best} too'}"
-        drops = count.replace("out", "drop out", 1) if self.out else "nothing drops out"
+        count = f"drops {best or plural(len(self.out), 'other')}"
+        if best and len(self.out) > 1:
+            count += f" and {len(self.out) - 1} more"
+        drops = count if self.out else "drops nothing"
         if len(self.out) == 1:
             [(_, name)] = self.out
-            lead, end = (f"{best}, ", ", drops out") if best else ("", " drops out")
-            room = max(FEWEST, min(MOST, width - len(f"{self.place}; {lead}{end}")))
-            drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}{end}"
-            count = f"{best} drops out" if best else count
+            lead = f"drops {best}, " if best else "drops "
+            room = max(FEWEST, min(MOST, width - len(f"as {self.place}; {lead}")))
+            drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}"
         # Another question has no price: of what drops out there nothing is known.
         prices = (f"; {drops}", f"; {count}", "") if isinstance(self.remedy, Change) else ("",)
-        ways = [Content.styled(f"{self.place}{price}", MUTED) for price in prices]
+        ways = [Content.styled(f"as {self.place}{price}", MUTED) for price in prices]
         return next((way for way in ways if way.cell_length <= width), ways[-1])
 
     def drawn(self, width: int) -> Content:
         """Return a line of exactly `width` cells; what there is now gives way to the effect of the remedy."""
-        text = self.text if len(self.text) + 2 + len(self.place) <= width else NOW.sub("", self.text)
-        price = self.effect(width - len(text) - 2)
+        for text in (self.text, NOW.sub("", self.text)):
+            price = self.effect(width - len(text) - 2)
+            if ";" in price.plain:
+                break
         return fit(Content(f" {text}"), width - price.cell_length - 1) + " " + price
 
 
@@ -568,16 +564,24 @@ def turns(change: Change) -> str:
 def remedies(
     changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, tuple[int, str]], most: int = 6
 ) -> list[Remedy]:
-    """Return up to `most` changes that have a passage sent, least harm first, then the questions that do.
+    """Return up to `most` changes that have a passage sent, the plainest first, then the questions that do.
 
     `names` tells the place and the name of each listed passage by its rowid.
     """
+
+    def cost(change: Change) -> tuple[bool, bool, int, int]:
+        # First the knobs that need no manual, those that cost nothing before others.
+        ranks = [PLAIN.index(turn.key) if turn.key in PLAIN else len(PLAIN) for turn in change.turns]
+        return max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks)
+
+    # A value that reads as the one in force tells nobody what to turn.
+    legible = [each for each in changes if all(shown(t.key, t.value) != shown(t.key, t.was) for t in each.turns)]
     result = []
-    for change in changes[:most]:
+    for change in sorted(legible or changes, key=cost)[:most]:
         out = sorted(names.get(ref.rowid, (0, one_line(ref.path))) for ref in change.drops_out)
         result.append(Remedy(turns(change), ordinal(change.place or 0), out, change))
     for question in questions:
-        words = f'the word "{question.word}" in the question' if question.word else ""
-        words = words or f"leaving out {quoted(question.left_out)}"
+        added = f'"{question.word}" added to the question'
+        words = added if question.word else f"the question without {quoted(question.left_out)}"
         result.append(Remedy(one_line(words), ordinal(question.place), (), question))
     return result

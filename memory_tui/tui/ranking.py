@@ -21,7 +21,7 @@ from memory_tui.tui.rows import Rows
 
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
-ELSEWHERE = "which rules rank these passages; c compares with rules for other passages, too"
+ELSEWHERE = "how passages get their scores; c compares with rankings that cut notes otherwise, too"
 """What the knob of the ranking is for; a profile that finds words in passages of its own alone is no step of it."""
 
 Effects = Mapping[tuple[str, int], str]
@@ -75,12 +75,15 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
 def detail(key: str, settings: Settings, width: int) -> Content:
     """Return what the knob under the cursor is, in two lines: its help and where its value is from."""
     knob, value = BY_KEY[key], settings.values[key]
-    ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
-    source = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
-    last = Content.styled(f" {source}", MUTED).truncate(width, ellipsis=True)
+    ends = f", {knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
+    last = Content.styled(f" Value: {value.origin}. Setting: {key.rpartition('.')[2]}{ends}.", MUTED).truncate(
+        width, ellipsis=True
+    )
     help = knob.help.replace("chunk", "passage").replace("second stage", "second look")
     if key == knobs.PROFILE:
         help = ELSEWHERE
+    elif key == knobs.HALF_LIFE and settings.profile.age == "add":
+        help += f"; age is worth at most {knobs.figure(settings.number('recency.weight'))}"
     # The help is wrapped and not cut: a person turns the knob by it.
     return Content("\n").join([*(Content(" ") + row for row in Content(help).wrap(max(1, width - 1))), last])
 

@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from memory_tui.tui.session import Session
+from memory_tui.tui.view import View
 from memory_tui.tui.views.search import SearchView
 
 QUESTION = "how is the omada vlan set up"
@@ -15,7 +16,7 @@ SECONDS = 0.25
 
 
 class Tour(Static):
-    """Two lines over the keys; a subclass because it follows what the app does."""
+    """A line over the keys; a subclass because it follows what the app does."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(id="tour", markup=False)
@@ -45,9 +46,8 @@ class Tour(Static):
 
     def draw(self) -> None:
         """Show the step."""
-        number = Content.styled(f" {self.at + 1} of {len(STEPS)} ", "bold reverse")
-        end = Content.styled("  : tour ends this", "$foreground-muted")
-        self.update(Content.assemble(number, " ", STEPS[self.at].words, end), layout=False)
+        number, end = f" {self.at + 1} of {len(STEPS)} ", ("  : tour ends it", "$foreground-muted")
+        self.update(Content.assemble((number, "bold reverse"), " ", STEPS[self.at].words, end))
 
 
 class Step(NamedTuple):
@@ -66,18 +66,20 @@ def _misses(tour: Tour) -> bool:
 
 
 def _tried(tour: Tour) -> bool:
-    return tour.search is not None and bool(tour.search.steps)
+    # Who goes on to another view is not held here.
+    return tour.search is None or bool(tour.search.steps) or not tour.search.display
 
 
 def _promoted_and_back(tour: Tour) -> bool:
     made = tour.session.made[tour.since :]
     promoted = {entry.id for entry in made if entry.kind == "promote"}
-    return any(entry.undoes in promoted for entry in made)
+    in_front = {view.NAME for view in tour.screen.query(View) if view.display}
+    return not in_front <= {"search", "notes"} or any(entry.undoes in promoted for entry in made)
 
 
 STEPS = (
-    Step(f"Press / and ask, for instance: {QUESTION}. Then enter.", _asked),
-    Step("A pane, or enter, says why a passage is sent. Press ] for one that is not sent.", _misses),
-    Step("Under it stands what would have it sent: enter tries that, u takes it back.", _tried),
-    Step("1, enter on a daily log, down to an item: p promotes it, u takes it back.", _promoted_and_back),
+    Step(f"Press /, ask: {QUESTION}, then enter.", _asked),
+    Step("Read why it is sent, then press ] for one that is not.", _misses),
+    Step("Press enter to try the first remedy; u takes it back.", _tried),
+    Step("Press 1, open a day, p on an item promotes it; then u.", _promoted_and_back),
 )

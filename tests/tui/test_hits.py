@@ -307,7 +307,7 @@ def test_every_verdict_has_a_reason(engine, evidence):
             second = row.hit.second
             is_unseen = second is not None and not second.measures and second.weight > row.hit.score and not row.sent
             assert (
-                f"the first {CANDIDATES} of the first look get the second, which adds up to .69" in text
+                f"the best {CANDIDATES} get a second look, line by line, which gives up to .69" in text
             ) == is_unseen
             assert row.sent or (len(text.split(". ")) == 2 + is_unseen and hits.short_reason(row) != "kept back")
             unseen += is_unseen and not changes
@@ -325,14 +325,19 @@ def test_sums_fit_their_lines(evidence, trace, rows, width):
         assert f"score {knobs.figure(row.hit.score)}" in one.plain or "…" in one.plain
 
 
-def test_a_part_that_the_second_look_makes_more_than_its_weight_says_so(evidence, trace, rows):
+def test_the_sum_says_first_why_words_may_give_more_than_they_weigh(evidence, trace, rows):
+    def head(row):
+        return "\n".join(long_sum(evidence, trace, row, 77)).partition("\n How they")[0]
+
     heavy = next(row for row in rows if row.sums[0].points > row.hit.text_weight + 0.01)
-    assert heavy.hit.text_weight == pytest.approx(0.6)
-    said = "words over .60: second look"
-    assert said in hits.sums(heavy, trace, spoken(evidence, trace, heavy), 57).plain
-    assert said in hits.sums_in_a_line(heavy, 79).plain
-    light = next(row for row in rows if row.sums[0].points < 0.55)
-    assert "second look" not in hits.sums(light, trace, spoken(evidence, trace, light), 57).plain
+    first, *sums, score, blank = head(heavy).split("\n")
+    assert first == "The best 20 get a second look, line by line: so words can give more than .60."
+    assert [line.split()[0] for line in (*sums, score)] == ["words", "meaning", "age", "score"]
+    assert not blank
+    assert "s shows the sum" in hits.sums_in_a_line(heavy, 79).plain
+    assert "s shows the sum" in hits.sums(heavy, trace, spoken(evidence, trace, heavy), 57).plain
+    unseen = next(row for row in hits.rows(evidence, trace, 60) if row.hit.second and not row.hit.second.measures)
+    assert head(unseen).startswith("words")
 
 
 def test_a_deep_path_keeps_its_end(rows):
@@ -350,31 +355,35 @@ def test_what_a_knob_is_for_is_not_cut(engine, width):
         assert len(words) <= 2
         assert all(line.cell_length <= width for line in words)
         said = " ".join(line.plain.strip() for line in words)
-        assert ("c compares with rules for other passages" in said) == (key == knobs.PROFILE)
+        assert ("c compares with rankings that cut notes otherwise" in said) == (key == knobs.PROFILE)
+
+
+def long_sum(evidence, trace, row, width):
+    text = evidence.texts[row.hit.chunk.rowid]
+    return hits.long_sum(row, trace, spoken(evidence, trace, row), text, width).plain.split("\n")
 
 
 def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
-    text = hits.long_sum(rows[0], trace, evidence.texts[rows[0].hit.chunk.rowid], 54)
-    heads = [line.plain.split()[0] for line in text.split("\n") if line.plain[1:2] != " "]
-    assert heads[:9] == ["words", "meaning", "age", "score", "meaning", "words", "both", "1st", "2nd"]
-    assert max(line.cell_length for line in text.split("\n")) <= 54
+    lines = long_sum(evidence, trace, rows[0], 54)
+    steps = [line.split()[0] for line in lines[lines.index("") + 2 :] if line[1:2] != " "]
+    assert steps[:7] == ["words", "meaning", "meaning", "words", "both", "1st", "2nd"]
+    assert max(map(len, lines)) <= 54
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_whole_sum_leads_to_the_numbers_of_the_pane(engine, evidence, profile):
     trace = engine.search.rank(evidence, engine.plan.with_profile(profile))
     for row in hits.rows(evidence, trace, 30):
-        lines = hits.long_sum(row, trace, evidence.texts[row.hit.chunk.rowid], 120).plain.split("\n")
-        steps = "\n".join(lines[len(row.sums) + 1 :])
-        assert row.place > 1 or max(map(len, lines[: len(row.sums)])) <= 54, "in one line each beside the list"
-        for part, line in zip(row.sums, lines, strict=False):
-            name, (number, _, how) = line[:13].strip(), line[13:].strip().partition(" ")
-            assert (name, number.strip()) == (part.name, part.figure) or len(part.name) > 11
-            if " x " in how:
-                made, _, total = how.partition(" = ")
-                assert eval(made.replace(" x ", "*")) == pytest.approx(float(total), abs=0.001)
-                assert all(float(each) == 0 or f"0{each}" in steps for each in re.findall(r"(\.\d+) x", made)[:1])
-        assert f" {knobs.figure(row.hit.score)} " in lines[len(row.sums)]
+        lines = long_sum(evidence, trace, row, 120)
+        blank = lines.index("")
+        steps = "\n".join(lines[blank + 2 :])
+        *sums, score = lines[blank - len(row.sums) - 1 : blank]
+        figures = [re.findall(r"^(.+?) +(-?\d?\.\d\d)\b", line) for line in sums]
+        assert figures == [[(part.name, part.figure)] for part in row.sums]
+        assert score.split()[:2] == ["score", knobs.figure(row.hit.score)]
+        for made, total in re.findall(r"(\S+ look .+) = (\S+)$", steps, re.M):
+            terms = re.sub(r"(first|second) look ", "", made).replace(" x ", "*")
+            assert eval(terms) == pytest.approx(float(total), abs=0.001)
         for gain, left, weight, of in re.findall(r"age +\+ (\S+) +(\S+) x (\S+)/(\S+)", steps):
             assert float(left) * float(weight) / float(of) == pytest.approx(float(gain), abs=0.0006)
             assert (float(weight), float(of)) == (0.02, 1.02), "the knob says .02, too"
@@ -394,19 +403,19 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         sent = [hit.chunk.rowid for hit in after]
         assert remedy.place == ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th"][sent.index(miss.hit.chunk.rowid)]
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
-        assert ("nothing drops out" in remedy.effect(99).plain) == (not gone)
+        assert ("drops nothing" in remedy.effect(99).plain) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][1][:10] in remedy.effect(99).plain
         for width in (*range(24, 54), 54, 77):
             line = remedy.drawn(width).plain
             assert len(line) == width
             assert re.search(
-                rf" {remedy.place}(; (nothing drops|.+ drops?|(the )?\d+(st|nd|rd)?)( out)(, the \d.. too)?)?$",
+                rf" as {remedy.place}(; drops (nothing|\d others?|the \d..( and \d more)?|.+))?$",
                 line,
             ), "no end is cut"
     for out, effect in (
-        ([(2, "7 Feb Flush")], "6th; the 2nd, 7 Feb Flush, drops out"),
-        ([(0, "people"), (2, "7 Feb Flush"), (3, "MEMORY")], "6th; 3 drop out, the 2nd too"),
-        ([(4, "people"), (5, "MEMORY")], "6th; 2 drop out"),
+        ([(2, "7 Feb Flush")], "as 6th; drops the 2nd, 7 Feb Flush"),
+        ([(0, "people"), (2, "7 Feb Flush"), (3, "MEMORY")], "as 6th; drops the 2nd and 2 more"),
+        ([(4, "people"), (5, "MEMORY")], "as 6th; drops 2 others"),
     ):
         assert dataclasses.replace(remedies[0], out=out, place="6th").effect(99).plain == effect
     # One that sends the passage without the line asked about is none.
@@ -490,7 +499,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
 
 def test_the_stages_of_a_search_are_counted(trace):
     count = len(trace.recalled) + len(trace.lost)
-    assert wording.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
+    assert wording.pipeline(trace).startswith(f"{count} passages found: ")
 
 
 def test_a_judgment_replaces_the_one_before(evidence, trace, rows):

@@ -356,8 +356,7 @@ class SearchView(View):
 
     def tell_waiting(self) -> None:
         """Say whose answer is waited for, and what keeps the index busy."""
-        who = "the provider" if self._asks_elsewhere(self.session.engine) else "your notes"
-        who = one_line(self.scope) or who
+        who = one_line(self.scope) or ("the provider" if self._asks_elsewhere(self.session.engine) else "your notes")
         self.write("#level", Content.styled(f" Asking {who} ... {one_line(self.session.progress)}", MUTED))
 
     def new_request(self, query: str, settings: Settings) -> Request:
@@ -530,10 +529,7 @@ class SearchView(View):
         if answer.qmd is not None:
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
         name = f"ranking: {answer.request.settings.profile.title}"
-        if self.uses_past_settings:
-            name += ", of then"
-        elif self.session.tried:
-            name += ", tried"
+        name += ", of then" if self.uses_past_settings else ", tried" * bool(self.session.tried)
         standing = answer.request.standing
         mirror = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
         line = hits.level_line(answer.trace, max(1, self.size.width - mirror.cell_length), name)
@@ -641,8 +637,11 @@ class SearchView(View):
         chunk, trace = row.hit.chunk, answer.trace
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
         shows_sum = self.why.has_class("-sum")
-        title = f"Why it is {ordinal(row.place)}" if row.sent else "Why not"
-        self.entitle(self.why, title + "   tab, then ↓ scrolls" * shows_sum)
+        place = ordinal(row.place) if row.place else "no candidate"
+        remark = "   tab, then ↓ scrolls" * shows_sum
+        if self.why.has_class("-turning"):
+            remark = "   ‹ › say what a step lets in and out"
+        self.entitle(self.why, f"{'Why it is' if row.sent else 'Why not:'} {place}{remark}")
         spoken = wording.asked_words(trace, text)
         verdict = hits.verdict(row, trace, spoken)
         asked_rowid, _ = self.line_asked
@@ -651,7 +650,7 @@ class SearchView(View):
         self.write("#verdict", hits.within(verdict, *self.query_one("#verdict").size))
         room = self.why.scrollable_content_region.width
         if shows_sum:
-            self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
+            self.query_one("#steps", Static).update(hits.long_sum(row, trace, spoken, text, self.why.size.width - 3))
         elif self.size.width >= 100:
             self.write("#sums", hits.sums(row, trace, spoken, room))
         else:
@@ -725,13 +724,10 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if answer is None or row is None or trace is not answer.trace or row.hit.chunk.rowid != rowid:
             return
-        sentences = [without] if without else []
-        if not remedies and is_last:
-            sentences.append(f"No single knob of {profile_named(trace.profile).title} and no word more has it sent.")
-        elif not remedies:
-            sentences.append("looking for a word to add ...")
+        none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
+        none = "" if remedies else none if is_last else "looking for a word to add ..."
         self.solved = row if is_last else None
-        self.solution = remedies, " ".join(sentences)
+        self.solution = remedies, f"{without} {none}".strip()
         self.show_remedies(*self.solution)
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
@@ -758,8 +754,8 @@ class SearchView(View):
             keys = "enter tries it" + ", tab: others" * (len(self.remedies) > 1)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         heading = f"{what} would be sent with:" if self.remedies else f"{what} is not sent"
-        title = Content.assemble((heading, "bold"), (f"   {keys}" if self.remedies else "", MUTED))
-        self.write("#remedies-title", title)
+        keys = f"   {keys}" if self.remedies else ""
+        self.write("#remedies-title", Content.assemble((heading, "bold"), (keys, MUTED)))
 
     @on(OptionList.OptionSelected, "#remedies")
     def try_remedy(self, event: OptionList.OptionSelected) -> None:
