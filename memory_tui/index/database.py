@@ -615,7 +615,6 @@ class Database:
         finally:
             self._meta = None
             if not self.connection.get_autocommit():
-                # A rollback would take the tables of tokens, and have SQLite read its whole schema again.
                 self.connection.execute("COMMIT")
 
 

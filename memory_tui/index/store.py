@@ -6,13 +6,13 @@ Every SQL statement is here (reading), in index_write.py (writing) or in databas
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import apsw
@@ -192,11 +192,6 @@ class Matches(NamedTuple):
     bm25: Bm25
 
 
-Form = Literal["plain", "stemmed"]
-"""`plain`: a chunk's text as OpenClaw's full-text table has it, repeats included. `stemmed`: the day in the name of its
-note in words, the headings above it and its text, as stems, without repeats."""
-
-
 class WithoutVector(Struct, frozen=True):
     """A chunk that has no vector, and where it stands; as text it is why."""
 
@@ -233,21 +228,30 @@ _MOST_LIKE = 12_000
 """Characters of a pattern: SQLite takes 50,000 bytes, and a character takes up to four."""
 _MOST_TRIGRAMS = 1_000
 """Trigrams by which a word is found: FTS5 takes 20 KB for each."""
-_TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
+_TOKENS = """
+CREATE VIRTUAL TABLE temp.texts USING fts5vocab(main, 'chunks_fts', 'row');
+CREATE VIRTUAL TABLE temp.stems USING fts5vocab(main, 'chunks_words', 'row');
+CREATE VIRTUAL TABLE temp.stem_places USING fts5vocab(main, 'chunks_words', 'instance');
+"""
+"""Makes the tables that list the tokens of each form, and each place of a stem, for one connection."""
 
 
 class FullText:
     """The word index.
 
     A word is matched by what the analysis of its form makes of it: one token, or several that have to follow each
-    other; none never match. In the form `plain` tokens are FTS5's unicode61, or trigrams; in `stemmed` porter stems.
+    other; none never match. The form `plain` is a chunk's text as OpenClaw's full-text table has it, repeats included,
+    cut by FTS5's unicode61 or into trigrams. `stemmed` are porter stems of the day in the name of its note in words,
+    the headings above it and its text, without repeats; there a lone CJK character is the beginning of a token.
     """
 
     def __init__(self, index: Database) -> None:
         self._index = index
         self._counted: int | None = None
         """The generation of the index that `_counts` are of."""
-        self._counts: dict[tuple[Form, str], int] = {}
+        self._counts: dict[str, int] = {}
+        index.connection.register_fts5_function("places", _places)
+        index.query(_TOKENS)
 
     def cut(self) -> str:
         """Say how OpenClaw's full-text table cuts words: unicode61 or trigram."""
@@ -256,17 +260,14 @@ class FullText:
             raise self._index.damaged("the tokenizer of its full-text search makes no sense")
         return str(cut)
 
-    def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
-        """Return the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
-        if not words:
-            return Matches(np.empty(0, np.int64), np.empty(0))
-        table = _TABLES[form]
-        if form == "plain" and self.cut() == "trigram":
+    def match(self, words: Sequence[str]) -> Matches:
+        """Return the chunks that hold all of `words`, in the form `plain`. Raises QueryError, Cancelled."""
+        if self.cut() == "trigram":
             words = [word[:_MOST_TRIGRAMS] for word in words]
-        expression = or_query(words) if join == "any" else and_query(words)
+        expression = and_query(words)
         if "\0" in expression:
             raise QueryError("A query cannot hold NUL characters.")
-        sql = f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?"
+        sql = "SELECT rowid, bm25(chunks_fts) FROM chunks_fts WHERE chunks_fts MATCH ?"
         try:
             pairs = self._index.connection.execute(sql, (expression,)).fetchall()
         except apsw.Error as error:
@@ -278,42 +279,43 @@ class FullText:
         rowids, bm25 = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2).T
         return Matches(rowids.astype(np.int64), bm25.copy())
 
-    def _look_at_tokens(self, table: str) -> None:
-        """Make the table that lists the tokens of a full-text `table`, once a connection."""
-        self._index.query(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
-        )
+    def places(self, word: str) -> RowIds:
+        """Return the chunk of each place where `word` stands, in the form `stemmed`; these rise. Raises Cancelled."""
+        token = _token(word)
+        if token is None:
+            sql = "SELECT rowid, places(chunks_words) FROM chunks_words WHERE chunks_words MATCH ?"
+            rows = np.array(self._index.query(sql, (or_query([word]),)), np.int64).reshape(-1, 2)
+            return np.repeat(rows[:, 0], rows[:, 1])
+        # As one text of numbers, because a row for each place takes four times as long.
+        sql = "SELECT group_concat(doc) FROM temp.stem_places WHERE term = ?"
+        return np.fromstring(self._index.value(sql, (token,)) or "", np.int64, sep=",")
 
-    def frequency(self, words: Sequence[str], form: Form) -> list[int]:
-        """Return in how many chunks each word stands; a lone CJK character counts as the beginning of a token."""
-        generation = self._index.meta("generation")
-        if generation != self._counted:
+    def lengths(self, rowids: RowIds) -> npt.NDArray[np.float64]:
+        """Read how many places each chunk of the form `stemmed` has; `rowids` are all of them. Raises IndexDamaged."""
+        rows = self._index.query("SELECT id, sz FROM chunks_words_docsize ORDER BY id")
+        with self._index.making_sense():
+            if not np.array_equal([rowid for rowid, _ in rows], rowids):
+                raise ValueError("words of chunks too many or too few")
+            packed = np.array([int.from_bytes(size) for _, size in rows], np.int64)
+        # A number of FTS5 has seven bits a byte.
+        return np.asarray((packed & 127) + (packed >> 8 & 127) * 128.0 + (packed >> 16 & 127) * 16384.0, np.float64)
+
+    def frequency(self, words: Sequence[str]) -> list[int]:
+        """Return in how many chunks of the form `stemmed` each word stands."""
+        if (generation := self._index.meta("generation")) != self._counted:
             self._counted, self._counts = generation, {}
         counts = self._counts
-        fresh = [word for word in words if (form, word) not in counts]
-        if fresh:
-            table = _TABLES[form]
-            cuts_words = form == "stemmed" or self.cut() == "unicode61"
-            longest = None if cuts_words else _MOST_TRIGRAMS
-            self._look_at_tokens(table)
-            for word in fresh:
-                token = _token(word, form) if cuts_words else None
-                if token is not None:
-                    # FTS5 knows the count of a single token: half the time of counting matches.
-                    sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
-                    counts[form, word] = self._index.value(sql, (token,)) or 0
-                else:
-                    sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                    expression = or_query([word.replace("\0", " ")[:longest]])
-                    counts[form, word] = self._index.value(sql, (expression,))
-        return [counts[form, word] for word in words]
+        for word in words:
+            if word not in counts and (token := _token(word)) is not None:
+                # FTS5 knows the count of a single token.
+                counts[word] = self._index.value("SELECT doc FROM temp.stems WHERE term = ?", (token,)) or 0
+            elif word not in counts:
+                counts[word] = len({*self.places(word).tolist()})
+        return [counts[word] for word in words]
 
     def vocabulary(self) -> dict[str, int]:
         """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
-        if self.cut() != "unicode61":
-            return {}
-        self._look_at_tokens("chunks_fts")
-        return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
+        return dict(self._index.query("SELECT term, doc FROM temp.texts")) if self.cut() == "unicode61" else {}
 
     def containing(self, term: str) -> RowIds:
         """Return the chunks whose text holds `term` anywhere, of a very long one its beginning, which LIKE takes.
@@ -333,12 +335,17 @@ class FullText:
         return dict(self._index.query(sql, (json.dumps([int(rowid) for rowid in rowids]),)))
 
 
+def _places(chunk: apsw.FTS5ExtensionApi, /, *_: apsw.SQLiteValue) -> int:
+    """Return in how many places of a chunk a query stands."""
+    return chunk.inst_count
+
+
 @functools.lru_cache(maxsize=_MOST_TOKENS)
-def _token(word: str, form: Form) -> str | None:
-    """Return the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
+def _token(word: str) -> str | None:
+    """Return the one stem that `word` is matched by; None where it is several, none, or the beginning of one."""
     if or_query([word]).endswith("*"):
         return None
-    pieces = tokens(word, stemmed=form == "stemmed")
+    pieces = tokens(word, stemmed=True)
     return pieces[0] if len(pieces) == 1 and "\0" not in word else None
 
 
@@ -559,7 +566,7 @@ class Store(Database):
         if self.words.cut() != "unicode61" or not all(tokens(phrase, stemmed=False) for phrase in phrases):
             return None
         with self.snapshot():
-            matches = [self.words.match([phrase], "plain", "all").rowids.tolist() for phrase in phrases]
+            matches = [self.words.match([phrase]).rowids.tolist() for phrase in phrases]
             rows = self.query(
                 "SELECT iif(workspace = '', path, workspace || ':' || path) FROM files WHERE id IN "
                 "(SELECT file_id FROM chunks WHERE id IN (SELECT value FROM json_each(?)))",
@@ -624,12 +631,10 @@ class Store(Database):
         """Return texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged where one changed."""
         sql = "SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
         rows = self.query(sql, (f"[{','.join(map(str, rowids))}]",))
-        for _, text, digest in rows:
+        with self.making_sense():
             # A question reads a hundred texts: that of most is looked at without another call.
-            if not isinstance(text, str) or (
-                hashlib.sha256(text.encode()).hexdigest() != digest and not holds(text, digest)
-            ):
-                raise self.damaged("a text is not what was indexed")
+            if not all(sha256(text.encode()).hexdigest() == digest or holds(text, digest) for _, text, digest in rows):
+                raise ValueError("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
     def annotations(self) -> dict[int, tuple[int, str, str]]:

@@ -22,9 +22,9 @@ from msgspec import Struct, field
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError
-from memory_tui.index.store import Form, FullText
+from memory_tui.index.store import FullText
 from memory_tui.providers.builtin import static_table
-from memory_tui.search.corpus import Corpus, distinct, places_in
+from memory_tui.search.corpus import Corpus, places_in
 from memory_tui.search.question import ParsedQuery, question_parts
 from memory_tui.search.trace import Correction, Flags, Floats, QueryPlan, Rows
 
@@ -34,7 +34,6 @@ _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
 _MOST_COUNTED = 64
 """Words of a question without a match of which it is said how often each stands somewhere."""
-_STEMMED: Form = "stemmed"
 TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 ALIKE = 0.9
@@ -100,7 +99,7 @@ class Matcher(Struct, frozen=True):
         needed = written if as_written else [word for word in unique if word not in looked_through]
         if not unique:
             return KeywordSide()
-        result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
+        result: tuple[Rows, Floats] | None = self.words.match(needed) if needed else None
         if result is not None and not as_written:
             result = self._repeated(result, {word: count - 1 for word, count in Counter(written).items()})
         for word in looked_through:
@@ -111,10 +110,9 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
         if not len(postings.rows):
             # Only an answer without a match has to tell which word killed it.
-            counted = unique[:_MOST_COUNTED]
-            matched = [word for word in counted if word not in looked_through]
-            frequency.update(zip(matched, self.words.frequency(matched, "plain"), strict=True))
-            frequency |= {word: len(self.words.containing(word)) for word in counted if word in looked_through}
+            for word in unique[:_MOST_COUNTED]:
+                held = self.words.containing(word) if word in looked_through else self.words.match([word]).rowids
+                frequency[word] = len(held)
         letters = (f"text LIKE {tokens.quoted(f'%{word}%')}" for word in looked_through)
         expressions = *map(tokens.quoted, needed), *letters
         plan = QueryPlan(unique, (), " AND ".join(expressions), inside=self.cut != "unicode61")
@@ -132,7 +130,7 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
-            counts = self.words.frequency(words, _STEMMED)
+            counts = self.words.frequency(words)
             frequency.update(zip(words, counts, strict=True))
             return counts
 
@@ -167,7 +165,7 @@ class Matcher(Struct, frozen=True):
             for_now=query.for_now,
             value=query.value,
         )
-        postings = self._postings(self._by_any(searched, terms.common, frequency)) if matches else Postings()
+        postings = self._by_any(searched, terms.common, frequency) if matches else Postings()
         newest = self._newest_of_same(all_words) if matches and query.for_now else _NOTHING[0]
         return KeywordSide(plan, postings, frequency, newest=newest)
 
@@ -175,21 +173,29 @@ class Matcher(Struct, frozen=True):
         """Return the words of the index, read when a query first needs them."""
         return self.corpus.once("vocabulary", lambda: Vocabulary(self.words.vocabulary()))
 
-    def _by_any(self, words: Sequence[str], common: Sequence[str], frequency: Mapping[str, int]) -> tuple[Rows, Floats]:
+    def _by_any(self, words: Sequence[str], common: Sequence[str], frequency: Mapping[str, int]) -> Postings:
         """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
 
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
-        chunks = len(self.corpus)
-        matches = {word: self.words.match([word], _STEMMED, "any") for word in (*words, *common)}
-        rowids = distinct(np.concatenate([matches[word].rowids for word in words]))
-        bm25 = np.zeros(len(rowids))
-        for word, match in matches.items():
-            # bm25 is the idf times the rest: this puts one idf in the place of the other.
-            factor = lucene_idf(frequency[word], chunks) / fts5_idf(frequency[word], chunks)
-            places, there = places_in(rowids, match.rowids)
-            bm25[places] += match.bm25[there] * factor
-        return rowids, bm25
+        corpus, bm25 = self.corpus, np.zeros(len(self.corpus))
+        matched = np.zeros(len(corpus), np.bool_)
+        lengths = corpus.once("lengths", lambda: self.words.lengths(corpus.refs.rowids))
+        mean_length = lengths.sum() / max(1, len(corpus))
+        for number, word in enumerate((*words, *common)):
+            counts = self._counts(word)
+            rows = np.flatnonzero(counts)
+            idf = np.array([lucene_idf(frequency[word], len(corpus))])
+            bm25[rows] -= okapi_bm25(counts[None, rows], idf, lengths[rows], mean_length)
+            matched[rows] |= number < len(words)
+        rows = np.flatnonzero(matched & self.eligible)
+        best = rows[np.argsort(bm25[rows], kind="stable")]
+        return Postings(best, bm25[best])
+
+    def _counts(self, word: str) -> Floats:
+        """Return how often `word` stands in each row, by stems."""
+        rows = self.corpus.rows_of(self.words.places(word))
+        return np.bincount(rows[rows >= 0], minlength=len(self.corpus)).astype(np.float64)
 
     def _newest_of_same(self, words: Sequence[str]) -> Rows:
         """Return the newest chunks that hold about as much of `words`, by idf, as any does; the newest first.
@@ -198,7 +204,7 @@ class Matcher(Struct, frozen=True):
         """
         held, files = np.zeros(len(self.corpus)), self.corpus.files
         for word in filterfalse(tokens.only_asks, words):
-            rows = self._postings(self.words.match([word], _STEMMED, "any")).rows
+            rows = np.flatnonzero((self._counts(word) > 0) & self.eligible)
             held[rows] += lucene_idf(len(rows), len(self.corpus))
         rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else _NOTHING[0]
         written = [files.written(file) for file in self.corpus.refs.file_of[rows].tolist()]
@@ -213,7 +219,7 @@ class Matcher(Struct, frozen=True):
         rowids, bm25 = result[0], result[1].copy()
         for word, times in more.items():
             if times and len(rowids) and not self._is_looked_through(word):
-                match = self.words.match([word], "plain", "all")
+                match = self.words.match([word])
                 places, there = places_in(rowids, match.rowids)
                 bm25[places] += times * match.bm25[there]
         return rowids, bm25
@@ -267,15 +273,23 @@ def _intersection(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Row
     return result[0][stay], result[1][stay]
 
 
-def fts5_idf(holding: int, chunks: int) -> float:
-    """Return ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (SQLite's FTS5)."""
-    result = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
-    return result if result > 0 else 1e-6
-
-
 def lucene_idf(holding: int, chunks: int) -> float:
     """Return ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
     return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
+
+
+K1, B = 1.2, 0.75
+"""The constants of bm25, as FTS5 has them."""
+
+
+def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
+    """Return Okapi bm25: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
+
+    `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
+    (Robertson and Zaragoza 2009).
+    """
+    norm = K1 * (1 - B + B * lengths / mean_length)
+    return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
 
 
 def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:

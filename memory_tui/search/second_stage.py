@@ -30,7 +30,7 @@ from memory_tui import tokens
 from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread, places_in
-from memory_tui.search.keyword import lucene_idf
+from memory_tui.search.keyword import lucene_idf, okapi_bm25
 from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows, Table
 from memory_tui.workspace.notes import heading_on
 
@@ -719,20 +719,6 @@ class SecondStage:
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
         return zip(np.stack(values, axis=1).tolist(), passages.lines[line].tolist(), bounds.tolist(), strict=True)
-
-
-K1, B = 1.2, 0.75
-"""The constants of bm25, as FTS5 has them."""
-
-
-def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """Return Okapi bm25: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
-
-    `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
-    (Robertson and Zaragoza 2009).
-    """
-    norm = K1 * (1 - B + B * lengths / mean_length)
-    return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
 
 
 def _pair_keys(stems: Rows) -> Rows:

@@ -225,10 +225,12 @@ def state(corpus):
     ]  # fmt: skip
 
 
-def by_chunk(store, match):
-    rowids, bm25 = match
+def by_chunk(store, word):
+    """The matches of `word` in the one form, and its places in the other."""
+    rowids, bm25 = store.words.match([word])
     ids = {row.rowid: row.chunk_id for path in store.indexed() for row in store.chunks_of(path)}
-    return sorted((ids[rowid], round(score, 9)) for rowid, score in zip(rowids.tolist(), bm25.tolist(), strict=True))
+    matches = ((ids[rowid], round(score, 9)) for rowid, score in zip(rowids.tolist(), bm25.tolist(), strict=True))
+    return sorted(matches), sorted(ids[rowid] for rowid in store.words.places(word).tolist())
 
 
 note = st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 80))
@@ -280,12 +282,9 @@ def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
         memory.provider.broken = ""
         memory.sync()
         fresh.sync()
-        for query in (["garden", "rose"], ["line"], ["咖啡", "bread"]):
-            for form in ("plain", "stemmed"):
-                old_answer, new_answer = (
-                    by_chunk(s, s.words.match(query, form, "any")) for s in (memory.store, fresh.store)
-                )
-                assert old_answer == new_answer
+        for word in ("garden", "rose", "line", "咖啡", "bread"):
+            old, new = (by_chunk(s, word) for s in (memory.store, fresh.store))
+            assert old == new
         memory.store.close()
         fresh.store.close()
 

@@ -83,7 +83,7 @@ def test_a_rebuild_waits_for_notes_that_are_held(memory):
     report = memory.sync()
     assert not report.rebuilt
     assert report.postponed == "10 indexed notes are out of reach"
-    assert memory.store.words.match(["note"], "plain", "all")[0].size == 10
+    assert memory.store.words.match(["note"])[0].size == 10
     assert memory.sync(accept=True).rebuilt
     assert len(memory.store.indexed()) == 1
 

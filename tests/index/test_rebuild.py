@@ -66,7 +66,7 @@ def test_a_rebuild_that_was_stopped_resumes_and_what_was_saved_meanwhile_is_in_i
     assert 0 < report.indexed < 12
     assert report.embedded < made + report.chunks
     assert memory.store.recipe().chunk_tokens == 60
-    assert memory.store.words.match(["meanwhile"], "plain", "all")[0].size == 1
+    assert memory.store.words.match(["meanwhile"])[0].size == 1
     assert leftovers(memory) == []
 
 
@@ -123,7 +123,7 @@ def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memor
     memory.write("memory/new.md", "a zebra")
     assert memory.sync().postponed == "offline"
     assert memory.store.recipe().chunk_tokens == 400
-    assert memory.store.words.match(["zebra"], "plain", "all")[0].size == 1
+    assert memory.store.words.match(["zebra"])[0].size == 1
     memory.provider = Counting()
     assert memory.sync().rebuilt
     assert memory.store.recipe().chunk_tokens == 60

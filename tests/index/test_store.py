@@ -91,7 +91,7 @@ def test_a_snapshot_is_of_one_generation_whoever_writes(made, store):
     write(made, a="the garden", b="a rose")
     with store.snapshot():
         before = (store.generation(), pages(store), dict(store.indexed()), store.texts([1, 2]), store.uuid())
-        found = store.words.match(["rose"], "plain", "any").rowids.tolist()
+        found = store.words.match(["rose"]).rowids.tolist()
         write(made, a="a rose in the garden")
         made.remove(["memory/b.md"])
         with store.snapshot():
@@ -99,18 +99,18 @@ def test_a_snapshot_is_of_one_generation_whoever_writes(made, store):
         assert again == before
         with made.reader() as late, made.reader() as other:
             assert late.indexed() is other.indexed() is not store.indexed(), "one generation has one copy of its rows"
-        assert store.words.match(["rose"], "plain", "any").rowids.tolist() == found
-        assert store.words.frequency(["rose"], "plain") == [1]
+        assert store.words.match(["rose"]).rowids.tolist() == found
+        assert store.words.frequency(["rose"]) == [1]
     assert store.generation() > before[0]
     assert store.texts([1, 2]) == {}
-    assert store.words.match(["rose"], "plain", "any").rowids.tolist() == [3]
+    assert store.words.match(["rose"]).rowids.tolist() == [3]
 
 
 def test_what_is_interrupted_raises_and_then_answers_again(made, store):
     write(made, **{f"n{number}": f"rose number {number} in the garden " * 60 for number in range(30)})
-    expected = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
+    expected = store.words.match(["rose", "garden"]).rowids.tolist()
     store.interrupt()
-    assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected, "nothing ran"
+    assert store.words.match(["rose", "garden"]).rowids.tolist() == expected, "nothing ran"
     done = threading.Event()
 
     def interrupting():
@@ -119,7 +119,7 @@ def test_what_is_interrupted_raises_and_then_answers_again(made, store):
 
     def asking():
         while True:
-            found = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
+            found = store.words.match(["rose", "garden"]).rowids.tolist()
             assert found == expected, "an answer is whole or none"
 
     thread = threading.Thread(target=interrupting)
@@ -130,7 +130,7 @@ def test_what_is_interrupted_raises_and_then_answers_again(made, store):
     finally:
         done.set()
         thread.join(LONG)
-    assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected
+    assert store.words.match(["rose", "garden"]).rowids.tolist() == expected
 
 
 def test_repeats_of_a_chunk(made, store):
@@ -141,11 +141,11 @@ def test_repeats_of_a_chunk(made, store):
     assert not any(row.embedded for row in repeats)
     assert [row[0] for row in pages(store)] == [row.rowid for row in every if not row.occurrence]
     assert store.counts().chunks == len(every) - len(repeats)
-    plain = store.words.match([store.texts([repeats[0].rowid])[repeats[0].rowid]], "plain", "all")
+    plain = store.words.match([store.texts([repeats[0].rowid])[repeats[0].rowid]])
     assert repeats[0].rowid in plain.rowids
-    stemmed = store.words.match(["a" * 160], "stemmed", "any")
-    assert len(stemmed.rowids)
-    assert not {row.rowid for row in repeats} & set(stemmed.rowids.tolist())
+    stemmed = store.words.places("a" * 160)
+    assert len(stemmed)
+    assert not {row.rowid for row in repeats} & set(stemmed.tolist())
     first = next(row for row in every if row.chunk_id == repeats[0].chunk_id and not row.occurrence)
     originals = store.words.originals([row.rowid for row in every])
     assert originals[repeats[0].rowid] == first.rowid
@@ -169,49 +169,47 @@ TEXTS = {"a": "The snake_case runs well", "b": "snake and case, RUNNING", "c": "
 
 
 @pytest.mark.parametrize(
-    ("word", "form", "join", "notes"),
+    ("word", "form", "notes"),
     [
-        ("snake_case", "plain", "any", "a"),  # Several tokens have to follow each other.
-        ("snake", "plain", "any", "ab"),
-        ("run", "plain", "any", ""),
-        ("run", "stemmed", "any", "ab"),
-        ("_", "plain", "any", ""),
-        ("AND", "plain", "any", "b"),  # An operator of FTS5 is a word.
-        ('"', "plain", "any", ""),
-        ("*", "plain", "any", ""),
-        ("a NEAR(", "plain", "all", ""),
-        ("^snake*", "plain", "all", "ab"),
-        ("咖啡", "stemmed", "any", "c"),
-        ("啡", "stemmed", "any", "c"),
-        ("喝", "stemmed", "any", "c"),
-        ("喝", "stemmed", "all", ""),  # A lone character is the beginning of a token only among alternatives.
-        ("咖啡", "plain", "any", ""),
+        ("snake_case", "plain", "a"),  # Several tokens have to follow each other.
+        ("snake", "plain", "ab"),
+        ("run", "plain", ""),
+        ("run", "stemmed", "ab"),
+        ("_", "plain", ""),
+        ("AND", "plain", "b"),  # An operator of FTS5 is a word.
+        ('"', "plain", ""),
+        ("*", "plain", ""),
+        ("a NEAR(", "plain", ""),
+        ("^snake*", "plain", "ab"),
+        ("咖啡", "stemmed", "c"),
+        ("啡", "stemmed", "c"),
+        ("喝", "stemmed", "c"),  # A lone character is the beginning of a token.
+        ("咖啡", "plain", ""),
     ],
 )
-def test_words_match_by_their_tokens(made, store, word, form, join, notes):
+def test_words_match_by_their_tokens(made, store, word, form, notes):
     write(made, **TEXTS)
-    hits = set(store.words.match([word], form, join).rowids.tolist())
+    rowids = store.words.match([word]).rowids if form == "plain" else store.words.places(word)
+    hits = set(rowids.tolist())
     assert "".join(path[7] for path in store.indexed() if hits & set(ids(store, path))) == notes
 
 
 def test_a_frequency_counts_chunks(made, store):
     write(made, **TEXTS)
-    assert store.words.frequency(["喝", "咖", "run", "zebra", 'a"b'], "stemmed") == [1, 1, 2, 0, 0]
-    assert store.words.frequency(["snake", "ro\0se"], "plain") == [2, 0]
+    assert store.words.frequency(["喝", "咖", "run", "zebra", 'a"b', "snake"]) == [1, 1, 2, 0, 0, 2]
     write(made, e="a snake again")
-    assert store.words.frequency(["snake"], "plain") == [3]
-    assert store.words.match([], "plain", "all").rowids.tolist() == []
+    assert store.words.frequency(["snake"]) == [3]
     with pytest.raises(QueryError, match="NUL"):
-        store.words.match(["ro\0se"], "plain", "all")
+        store.words.match(["ro\0se"])
 
 
 def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made, store):
     made.add([cut_note("memory/2026-03-14.md", f"# Garden\n\n## Roses\n\n{text_of(120)}")], {})
     last = store.chunks_of("memory/2026-03-14.md")[-1]
     assert last.start_line > 10
-    for query in (["garden", "roses"], ["Saturday"]):
-        assert last.rowid in store.words.match(query, "stemmed", "all").rowids
-    assert last.rowid not in store.words.match(["garden"], "plain", "all").rowids
+    for word in ("garden", "roses", "Saturday"):
+        assert last.rowid in store.words.places(word)
+    assert last.rowid not in store.words.match(["garden"]).rowids
 
 
 def test_nearest_does_not_choose_between_equals(made, store):

@@ -206,7 +206,7 @@ def test_odd_text_is_indexed_with_a_remark(memory):
     assert "not UTF-8" in detail
     assert "NUL" in detail
     assert memory.store.file("memory/b.md").chunks == memory.store.file("memory/c.md").chunks == 0
-    assert memory.store.words.match(["more"], "plain", "all")[0].size == 1
+    assert memory.store.words.match(["more"])[0].size == 1
     assert not memory.sync().changed
     assert integrity(memory.store) == []
 
@@ -218,7 +218,7 @@ def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory)
     report = memory.sync()
     assert (report.indexed, report.embedded, report.error) == (3, 0, "the provider is offline")
     assert memory.events[-1].error == "the provider is offline"
-    assert memory.store.words.match(["note"], "plain", "all")[0].size == 3
+    assert memory.store.words.match(["note"])[0].size == 3
     assert memory.store.counts().embedded == 0
     # A sync that fails again writes nothing.
     again = memory.sync()

@@ -24,15 +24,15 @@ def engine(tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The words of every match that full-text search is asked for."""
+    """The words that full-text search is asked for, those that have to stand together as one list."""
     seen: list[list[str]] = []
-    match = FullText.match
+    for name, ask in (("match", FullText.match), ("places", FullText.places)):
 
-    def counted(self, words, form, join):
-        seen.append(list(words))
-        return match(self, words, form, join)
+        def counted(self, words, ask=ask):
+            seen.append([words] if isinstance(words, str) else list(words))
+            return ask(self, words)
 
-    monkeypatch.setattr(FullText, "match", counted)
+        monkeypatch.setattr(FullText, name, counted)
     return seen
 
 
