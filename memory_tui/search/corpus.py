@@ -104,19 +104,14 @@ class Ages(Struct, frozen=True):
         # None without a zone: days begin in UTC.
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset()
         zone_days = offset.total_seconds() / DAY_SECONDS if offset else 0.0
-        ages = []
-        for date, file in zip(map(self.date, files.tolist()), files.tolist(), strict=True):
-            if date.day is not None:
-                # Midnight in UTC; where the zone is ahead of UTC its day began earlier, so the note is older.
-                seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
-                ages.append((self.now - seconds) / DAY_SECONDS + zone_days)
-            elif date.basis == "mtime":
-                # Whole units, then seconds.
-                changed = int(self.files.mtimes_ns[file]) // self.unit_ns / (1e9 / self.unit_ns)
-                ages.append((self.now - changed) / DAY_SECONDS)
-            else:
-                ages.append(math.nan)
-        return np.array(ages, dtype=np.float64)
+        dates = [self.date(file) for file in files.tolist()]
+        # Midnight in UTC; where the zone is ahead of UTC the day began earlier, so the note is older.
+        days = np.array([math.nan if date.day is None else date.day.toordinal() - _EPOCH for date in dates])
+        by_day = (self.now - days * DAY_SECONDS) / DAY_SECONDS + zone_days
+        # Whole units, then seconds.
+        changed = self.files.mtimes_ns[files] // self.unit_ns / (1e9 / self.unit_ns)
+        is_undated = np.array([date.basis == "mtime" for date in dates], np.bool_)
+        return np.where(is_undated, (self.now - changed) / DAY_SECONDS, by_day)
 
 
 class Corpus(Struct, frozen=True, eq=False, dict=True):
