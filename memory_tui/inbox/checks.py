@@ -183,11 +183,11 @@ def notes_of(roots: Roots) -> Iterator[DatedNote]:
         if note.source != "memory":
             continue
         try:
-            data, mtime_ns = snapshot(note)
+            data, status = snapshot(note)
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
-        document = of_bytes(note.path, data, mtime_ns)
+        document = of_bytes(note.path, data, status.st_mtime_ns)
         date = date_of(note.path, document.text)
         day = span(date)[0] if date else None
         yield DatedNote(note.path, document.text, day, document.replaced, utf16=utf16_of(data[:_MOST]) != "")

@@ -30,26 +30,11 @@ from memory_tui.config.environment import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, codex
-from memory_tui.notes import budget
+from memory_tui.notes import budget, changes
 from memory_tui.notes import journal as journals
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
-from memory_tui.notes.changes import (
-    HEADING,
-    ITEM,
-    Change,
-    Conflict,
-    FileChange,
-    Lines,
-    NothingToChange,
-    ReadOnly,
-    ShownLines,
-    ThreeWay,
-    Unfinished,
-    block_at,
-    edited,
-    unmaskings,
-)
+from memory_tui.notes.changes import HEADING, ITEM, Change, Conflict, FileChange, Lines, ReadOnly, ShownLines, ThreeWay
 from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex, follow
 from memory_tui.notes.promote import Spot
@@ -111,7 +96,7 @@ class Planner(Struct, frozen=True):
                 raise EditRefused(what, "Nothing was changed. Look at them again.")
             first, last = now
         if is_block and 1 <= first <= len(lines.lines):
-            first, last = block_at(lines.texts(), first)
+            first, last = changes.block_at(lines.texts(), first)
         lines.check(first, last, note.path)
         return Spot(note.path, note.before, first, last)
 
@@ -179,7 +164,9 @@ class Planner(Struct, frozen=True):
     def edit(self, path: str, before: bytes | None, text: str) -> Change:
         """Return what an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
         path = self._stored(path)
-        return self.with_trust(Change("edit", f"Edit {path}", (FileChange(path, before, edited(before, text, path)),)))
+        return self.with_trust(
+            Change("edit", f"Edit {path}", (FileChange(path, before, changes.edited(before, text, path)),))
+        )
 
     # --- lines to another note ---------------------------------------------------------------------------------------
 
@@ -315,7 +302,7 @@ class Planner(Struct, frozen=True):
         """Return `change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
         files = [(file.path, file.before, file.after) for file in change.files]
         effects = self.trust.effects(files) if self.trust is not None else ()
-        return replace(change, notes=change.notes + effects + unmaskings(change))
+        return replace(change, notes=change.notes + effects + changes.unmaskings(change))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -504,7 +491,7 @@ class Curator:
                 # An undo is written down even where somebody took the change back by hand.
                 if not files and attempt == 0 and not change.of:
                     self._forget(draft)
-                    raise NothingToChange("The notes already have this change.", "Nothing was written.")
+                    raise changes.NothingToChange("The notes already have this change.", "Nothing was written.")
                 for file in files if change.kind not in ("undo", "redo", "restore") else ():
                     require_whole(file.path, file.before, file.after)
                 try:
@@ -658,7 +645,7 @@ class Curator:
                 end = journals.settle(self.roots, self.journal, entry, reason)
             except (MemoryTuiError, OSError) as problem:
                 what = f"{reason} It may be made in part, and that could not be settled: {problem}"
-                raise Unfinished(what, "The next start or change settles it.") from None
+                raise changes.Unfinished(what, "The next start or change settles it.") from None
             # Only where every note has the change after all is it made in spite of the error.
             if end.state != "done" or end.reason:
                 raise

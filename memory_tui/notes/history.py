@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -26,10 +26,10 @@ from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy, Change, FileChange, Lines, changed_spans, end_of
 from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import EDITOR, OTHERS, Edit, Journal, JournalEntry, RecordedNote, Sight
-from memory_tui.notes.write import parent
-from memory_tui.workspace.notes import is_daily, without_markers
-from memory_tui.workspace.roots import MEMORY, Roots, destination, missing, scan
-from memory_tui.workspace.scan import settled_of
+from memory_tui.notes.write import MOST_BYTES
+from memory_tui.workspace.notes import is_daily, snapshot, without_markers
+from memory_tui.workspace.roots import MEMORY, NoteMissing, Roots, destination, locate, missing, scan
+from memory_tui.workspace.scan import NoteFile, settled_of
 
 OWN = "memory-tui"
 """Who made the changes that this program made."""
@@ -472,8 +472,9 @@ class Recorder:
                 self._look(fingerprint)
                 if self._gone and not self._stop.is_set():
                     time.sleep(_AGAIN_SECONDS)
-                    self._record(self._waiting, fresh=None)
-            self.tell_losses()
+                    self._record(self._waiting, {})
+            if self._untold:
+                self.tell_losses()
             return
         if self._untold and not self._teller.is_alive():
             # Who did it may take seconds to find out; the next version is recorded meanwhile.
@@ -487,7 +488,7 @@ class Recorder:
                 self._look(None)
             else:
                 notes = {self._roots.stored(path) for path in changed if path.endswith(".md")}
-                self._record(notes | self._waiting, fresh=None)
+                self._record(notes | self._waiting, {})
 
     def tell_losses(self) -> None:
         """Say which recorded notes lost lines, or are gone, and by whom.
@@ -525,12 +526,12 @@ class Recorder:
             mark = fingerprint, known.start
             if mark == self._mark and None not in mark and not self._waiting:
                 # No note changed: only the time of this look is written down.
-                self._record((), fresh=None, began=start)
+                self._record((), {}, began=start)
                 return
             heads = self._journal.heads()
             # Fields 1 to 3 of a head are size, mtime_ns and ctime_ns.
             seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
-            now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
+            listed = {note.path: note for note in seen.notes if note.source == MEMORY}
             left_out = {left.path for left in seen.left_out}
             gone = {*missing(self._roots, seen, heads.keys() - left_out)} | (heads.keys() & left_out)
         except WorkspaceError:
@@ -541,18 +542,23 @@ class Recorder:
             return
         # What is too large to be indexed is recorded all the same.
         paths = gone | {left.path for left in seen.left_out if left.rule == "too big"}
-        paths |= {path for path, state in now.items() if (heads.get(path) or ())[1:4] != state}
+        for path, note in listed.items():
+            if (heads.get(path) or ())[1:4] != (note.size, note.mtime_ns, note.ctime_ns):
+                paths.add(path)
         # A note that was never seen, and did not change since all were, was read by nobody before.
         fresh = start if known.began is None else min(known.began, start) - _SLACK_NS
         self._mark = mark
-        self._record(paths | self._waiting, fresh=fresh, began=start)
+        self._record(paths | self._waiting, listed, fresh, began=start)
 
-    def _record(self, paths: Iterable[str], *, fresh: int | None, began: int | None = None) -> None:
+    def _record(
+        self, paths: Iterable[str], listed: Mapping[str, NoteFile], fresh: int | None = None, began: int | None = None
+    ) -> None:
         """Record the notes `paths`, all of them when `began` says since when they are looked at.
 
-        One that was never seen is new unless it is older than `fresh` (ns).
+        `listed` are those that a scan has just seen. One that was never seen before is new unless it is older than
+        `fresh` (ns).
         """
-        left, batch = sorted(paths), list[Sight]()
+        left, batch = deque(sorted(paths)), list[Sight]()
         self._waiting = set()
         # Even without a note to record, a look at all of them writes down when it began.
         is_over = not left and began is None
@@ -560,7 +566,12 @@ class Recorder:
             # What the watcher saw is written down to the end.
             while not is_over and (began is None or not self._stop.is_set()):
                 with self._journal.locked(_PATIENCE_SECONDS):
-                    batch, left = self._sights(left, fresh)
+                    size = 0
+                    while left and len(batch) < _BATCH and size < _BATCH_BYTES:
+                        path = left.popleft()
+                        if sight := self._sight(path, listed.get(path), fresh):
+                            batch.append(sight)
+                            size += len(sight.data or b"")
                     is_over = not left
                     edits = self._journal.observe(batch, began if is_over else None)
                     if is_over and began is not None:
@@ -593,26 +604,17 @@ class Recorder:
             self._fail(error)
             return False
 
-    def _sights(self, paths: list[str], fresh: int | None) -> tuple[list[Sight], list[str]]:
-        """Return what is at the first of the stored paths, as much as one transaction takes, and the other paths."""
-        sights, size = list[Sight](), 0
-        for at, path in enumerate(paths):
-            if len(sights) >= _BATCH or size >= _BATCH_BYTES:
-                return sights, paths[at:]
-            if (sight := self._sight(path, fresh)) is not None:
-                sights.append(sight)
-                size += len(sight.data or b"")
-        return sights, []
+    def _sight(self, path: str, note: NoteFile | None, fresh: int | None) -> Sight | None:
+        """Return what is at a stored path; None where that cannot be known, or is to be seen again first.
 
-    def _sight(self, path: str, fresh: int | None) -> Sight | None:
-        """Return what is at a stored path; None where that cannot be known, or is to be seen again first."""
+        `note` is the file there, None where no scan has just listed it.
+        """
         try:
-            with parent(self._roots, path) as (folder, name):
-                # Before its bytes: what is written meanwhile differs from it at the next look.
-                status = folder.status(name) if folder is not None else None
-                data = folder.read(name) if folder is not None and status is not None else None
-            if status is None or data is None:
+            try:
+                note = note or locate(self._roots, path)
+            except NoteMissing:
                 return self._missing(path)
+            data, status = snapshot(note, MOST_BYTES)
             self._gone.discard(path)
         except (MemoryTuiError, OSError):
             # The list of files says what cannot be read.

@@ -585,7 +585,8 @@ class Journal:
                     if write:
                         c.execute(_sql("tables"))
                         scope = row_id(c, "note_scope", name=self._scope)
-                        self._take_over(c, scope)
+                        if self._old.exists():
+                            self._take_over(c, scope)
                     outcome = how(c, scope)
                     break
         except StateUnavailable as error:
@@ -596,7 +597,7 @@ class Journal:
 
     def _take_over(self, connection: apsw.Connection, scope: int) -> None:
         """Read the lines of a file once; what is cut off, or lacks one of its texts, is left out."""
-        if not self._old.exists() or state_db.was_taken_over(connection, "note_change", self._scope):
+        if state_db.was_taken_over(connection, "note_change", self._scope):
             return
         state_db.mark_taken_over(connection, "note_change", self._scope)
         for line in self._old.read_bytes().split(b"\n"):

@@ -13,6 +13,7 @@ import errno
 import hashlib
 import json
 import os
+import posixpath
 import re
 import stat
 from calendar import monthrange
@@ -66,27 +67,28 @@ class Document(Struct, frozen=True):
 
 def read(note: NoteFile) -> Document:
     """Return the note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
-    return of_bytes(note.path, *snapshot(note))
+    data, status = snapshot(note)
+    return of_bytes(note.path, data, status.st_mtime_ns)
 
 
-def snapshot(note: NoteFile) -> tuple[bytes, int]:
-    """Return bytes and modification time of `note`, unchanged while it was read; no link below its root is followed.
+def snapshot(note: NoteFile, most_bytes: int = MAX_BYTES) -> tuple[bytes, os.stat_result]:
+    """Return bytes and status of `note`, unchanged while it was read; no link below its root is followed.
 
-    Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
+    Raises Unreadable (missing, not permitted, not a regular file, over `most_bytes`) and ChangedWhileRead.
     """
     for _ in range(_ATTEMPTS):
         try:
-            bytes_and_time = _snapshot(note)
+            data_and_status = _snapshot(note, most_bytes)
         except (OSError, ValueError) as error:
             raise _unreadable(note, error) from None
-        if bytes_and_time is not None:
-            return bytes_and_time
+        if data_and_status is not None:
+            return data_and_status
     what = f"{note.path} was being written to each time it was read."
     raise ChangedWhileRead(what, "It is read again when it has come to rest.")
 
 
-def _snapshot(note: NoteFile) -> tuple[bytes, int] | None:
-    """Return the file's bytes and modification time, or None when it changed in between."""
+def _snapshot(note: NoteFile, most_bytes: int) -> tuple[bytes, os.stat_result] | None:
+    """Return the file's bytes, and its status before they were read; None when it changed in between."""
     if os.open in os.supports_dir_fd:
         folder, name = os.path.split(note.absolute)
         folder_descriptor = descend(note.root, folder, _FOLDER)
@@ -100,9 +102,9 @@ def _snapshot(note: NoteFile) -> tuple[bytes, int] | None:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             raise Unreadable(f"{note.path} is not a regular file any more.", _KEEP)
-        if before.st_size > MAX_BYTES:
+        if before.st_size > most_bytes:
             step = "Split it into days or topics."
-            raise Unreadable(f"{note.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.", step)
+            raise Unreadable(f"{note.path} has {before.st_size:,} bytes; at most {most_bytes:,} are read.", step)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             # One byte more tells a file that grew.
             data = file.read(before.st_size + 1)
@@ -111,7 +113,7 @@ def _snapshot(note: NoteFile) -> tuple[bytes, int] | None:
         os.close(descriptor)
     # A writer who was at work changes size or time, or left more or fewer bytes than the file has.
     is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-    return (data, after.st_mtime_ns) if is_same and len(data) == after.st_size else None
+    return (data, before) if is_same and len(data) == after.st_size else None
 
 
 def descend(root: str, folder: str, flags: int) -> int:
@@ -272,12 +274,12 @@ def _ending(path: str) -> str:
 
 def read_media(note: NoteFile) -> MediaDocument:
     """Return the media file `note`, whole and unchanged while it was read. Raises Unreadable."""
-    data, mtime_ns = snapshot(note)
+    data, status = snapshot(note)
     kind, ending = modality_of(note.path) or "image", _ending(note.path)
     label, mime = f"{kind.capitalize()} file: {note.path}", f"{kind}/{_TYPES.get(ending, ending)}"
     entry = {"path": note.path, "contentText": label, "mimeType": mime, "dataHash": hashlib.sha256(data).hexdigest()}
     digest = jsstring.sha256_hex(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
-    return MediaDocument(note.path, label, digest, len(data), mtime_ns, replaced=0, nul=False, mime=mime, data=data)
+    return MediaDocument(note.path, label, digest, len(data), status.st_mtime_ns, 0, nul=False, mime=mime, data=data)
 
 
 def path_in(text: str, digest: str) -> str:
@@ -307,6 +309,7 @@ _ASIDE = re.compile(
 _HEADING = re.compile(r"\n\ufeff? {0,3}(?P<signs>#{1,6})[ \t]+(?P<title>[^\n]*)")
 _TABLE = re.compile(r"\n[ \t]*\|[^\n]*(?:\n[ \t]*\|[^\n]*)+")
 _SIGNS_OF = {_ASIDE: ("```", "~~~", "<!--"), _TABLE: ("|",)}
+"""Signs without any of which a pattern matches nothing: they are found a hundred times as quickly."""
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
 _FIELD = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>[^\n]*?)[ \t\r]*$", re.MULTILINE)
 
@@ -341,18 +344,14 @@ def prose(text: str) -> str:
     front = _FRONT.match(text)
     start = front.end() if front else 0
     rest = f"\n{text[start:]}"
-    rest = _ASIDE.sub(lambda aside: _blank(aside[0]), rest) if _may_hold(rest, _ASIDE) else rest
+    if any(sign in rest for sign in _SIGNS_OF[_ASIDE]):
+        rest = _ASIDE.sub(lambda aside: _blank(aside[0]), rest)
     return _blank(text[:start]) + rest.removeprefix("\n")
 
 
 def _blank(text: str) -> str:
     """Return as many lines as `text` has, of blanks."""
     return re.sub(r"[^\n]+", lambda line: " " * len(line[0]), text)
-
-
-def _may_hold(text: str, pattern: re.Pattern[str]) -> bool:
-    """Say whether `text` has a sign without which `pattern` matches nothing: found a hundred times as quickly."""
-    return any(sign in text for sign in _SIGNS_OF[pattern])
 
 
 @lru_cache(maxsize=1)
@@ -382,7 +381,7 @@ def _title(heading: re.Match[str]) -> str:
 def together(text: str) -> Sequence[tuple[int, int]]:
     """Return the first and last line of each run that is read as a whole: a fence, a comment, a table."""
     text = f"\n{text}"
-    patterns = (pattern for pattern in _SIGNS_OF if _may_hold(text, pattern))
+    patterns = (pattern for pattern, signs in _SIGNS_OF.items() if any(sign in text for sign in signs))
     spans = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))
     # A match begins with the line end above it, which counts: the text has one in front of its first line.
     firsts = _lines_of([start + 1 for start, _ in spans], text)
@@ -760,7 +759,7 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
         # Headings count their lines from 1.
         candidates = *(heading.title for heading in reversed(heads) if heading.line <= at + 1), *candidates
     else:
-        slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", _stem(path))
+        slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", posixpath.basename(path).removesuffix(".md"))
         tops = [heading.title for heading in heads if heading.level == 1]
         # Where the name is the heading, the heading of a part says less than the first words.
         parts = [] if _letters(name) in map(_letters, tops) else [heading.title for heading in heads]
@@ -778,7 +777,7 @@ def _first_words(text: str) -> Iterator[str]:
 
 def name_beside(path: str, text: str = "") -> str:
     """Return the name that stands beside the title of a note: none where its date does."""
-    return "" if date_of(path, text) else _stem(path)
+    return "" if date_of(path, text) else posixpath.basename(path).removesuffix(".md")
 
 
 def telling(words: str, name: str) -> str:
@@ -789,11 +788,6 @@ def telling(words: str, name: str) -> str:
     if _EMPTY.issuperset(rest) or _letters(plain) == _letters(name):
         return ""
     return plain if name else _AT_ENDS.sub("", plain)
-
-
-def _stem(path: str) -> str:
-    """Return the name of a note without its folder and ending."""
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def _letters(words: str) -> str:

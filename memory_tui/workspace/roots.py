@@ -317,20 +317,29 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
     )
 
 
-def locate(roots: Roots, path: str) -> NoteFile:
+def locate(roots: Roots, path: str, media: MediaRules | None = None) -> NoteFile:
     """Return the note `path` as it is on disk now; the path is stored (relative to the workspace) or absolute.
 
-    Raises PathRefused for anything that is not a regular .md file inside the roots reached without a link, and its
-    subclass NoteMissing when nothing is at an allowed path.
+    Raises PathRefused for anything that is not a regular .md file, or one of `media`, inside the roots reached without
+    a link, and its subclass NoteMissing when nothing is at an allowed path.
     """
-    return _at(*destination(roots, path))
+    root, absolute, stored = destination(roots, path, media)
+    try:
+        status = os.lstat(absolute)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoteMissing(f"There is no note {stored}.", "Look for its path in the list of files.") from None
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise PathRefused(f"{stored} is not a regular file.", _PLACES)
+    return NoteFile.of(stored, absolute, status, root)
 
 
 def located(roots: Roots, path: str) -> NoteFile:
     """Return the note, media file or transcript `path` as it is on disk now. Raises PathRefused."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.locate(roots.sessions, roots.archives, path)
-    return _at(*destination(roots, path, media=roots.media))
+    return locate(roots, path, roots.media)
 
 
 def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tuple[str, str, str]:
@@ -361,19 +370,6 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
     except (OSError, ValueError) as error:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     return root, absolute, stored
-
-
-def _at(root: str, absolute: str, stored: str) -> NoteFile:
-    """Return the note at a destination. Raises PathRefused, and NoteMissing when nothing is there."""
-    try:
-        status = os.lstat(absolute)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NoteMissing(f"There is no note {stored}.", "Look for its path in the list of files.") from None
-    except (OSError, ValueError) as error:
-        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return NoteFile.of(stored, absolute, status, root)
 
 
 _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."
