@@ -31,7 +31,7 @@ from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider
-from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
+from memory_tui.providers.chain import NONE, Chain, ChainMember, who
 from memory_tui.sentences import Notice, notice
 from memory_tui.shared import team_vectors
 from memory_tui.workspace.roots import scan
@@ -303,10 +303,10 @@ class Index:
             fresh = self.freshness(store, scan(plan.roots, store.settled()))
         if not report.changed and before is not None and before.differs(fresh):
             self._emit(events.NotesChanged(time.time()))
-        who = who_answers(store, self._chain, plan.settings)
-        fine = who.fine or bool(who.answers)
-        detail = who.detail if who.fine else who.sentence
-        self._emit(events.ProviderChanged(time.time(), who.answers or who.requested, fine, detail))
+        serving = who(self._chain, store.identity(), hybrid=plan.settings.on("query.hybrid.enabled"))
+        fine = serving.fine or bool(serving.answers)
+        detail = serving.detail if serving.fine else serving.sentence
+        self._emit(events.ProviderChanged(time.time(), serving.answers or serving.requested, fine, detail))
         return report
 
     def _disk(self, store: Store) -> tuple[Scan, Freshness]:
@@ -668,11 +668,6 @@ class SyncProvider:
 def compares_windows(settings: Settings) -> bool:
     """Tell whether the windows of chunks get vectors, as far as the profile decides it."""
     return settings.profile.vector_score == "share"
-
-
-def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
-    """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
-    return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
 
 
 def cache_hits(store: Store) -> int:

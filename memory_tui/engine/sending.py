@@ -17,7 +17,7 @@ from memory_tui import plan as plans
 from memory_tui.approval import Approval, Approvals, cleared
 from memory_tui.config.config_file import Config
 from memory_tui.config.config_patch import Patch, provider_patch
-from memory_tui.engine.index import compares_windows, who_answers
+from memory_tui.engine.index import compares_windows
 from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadable
 from memory_tui.index import embedding
 from memory_tui.index.index_write import NewFile, cut
@@ -26,7 +26,7 @@ from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity
-from memory_tui.providers.chain import Chain, ChainMember, MemberState, ServingProvider
+from memory_tui.providers.chain import Chain, ChainMember, MemberState, ServingProvider, who
 from memory_tui.providers.registry import SECRETS, ProviderRow, on_this_machine
 from memory_tui.secrets import Secret
 from memory_tui.secrets import finder as secret_finder
@@ -188,7 +188,7 @@ class Providers:
     def who(self) -> ServingProvider:
         """Return who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
         with self._reader() as store:
-            return who_answers(store, self.chain, self._plan.settings)
+            return who(self.chain, store.identity(), hybrid=self._plan.settings.on("query.hybrid.enabled"))
 
     def retry(self) -> None:
         """Ask the first choice again at once, and bring the index up to date with it."""

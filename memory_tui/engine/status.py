@@ -9,14 +9,14 @@ import apsw
 from msgspec import Struct
 
 from memory_tui import locks
-from memory_tui.engine.index import Index, cache_hits, who_answers
+from memory_tui.engine.index import Index, cache_hits
 from memory_tui.index import database
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
 from memory_tui.locks import Holder
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
-from memory_tui.providers.chain import Chain, MemberState, ServingProvider
+from memory_tui.providers.chain import Chain, MemberState, ServingProvider, who
 from memory_tui.sentences import Notice, notice
 from memory_tui.workspace.roots import RootState
 
@@ -132,8 +132,8 @@ class PartlyIndexed(Struct, frozen=True):
 
 def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:
     """Return the state of index and providers; its notices tell what has no vector."""
-    who = who_answers(store, chain, plan.settings)
     counts, identity, vec0 = store.counts(), store.identity(), database.vec0()
+    serving = who(chain, identity, hybrid=plan.settings.on("query.hybrid.enabled"))
     profile = plan.settings.values["profile"]
     rejected = tuple(store.rejected())
     # The sources of the plan first; the index may have others from before.
@@ -157,7 +157,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         provider=identity.provider if identity else "none",
         requested_provider=plan.provider,
         provider_origin=plan.provider_origin,
-        provider_state=who.sentence,
+        provider_state=serving.sentence,
         model=identity.model if identity else "",
         profile=str(profile.value),
         profile_origin=profile.origin,
@@ -168,8 +168,8 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         cache=VectorCache(caches, counts.cached, counts.cached_bytes, most_kept, cache_hits(store)),
         fts=WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None),
         vector=vector,
-        fallback=who.instead,
-        who=who,
+        fallback=serving.instead,
+        who=serving,
         watching=index.watcher.on,
         watch_detail=index.watcher.detail,
         read_only=plan.options.read_only,

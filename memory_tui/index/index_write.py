@@ -251,16 +251,6 @@ def _drop_chunks(store: Store, file_ids: Sequence[int]) -> None:
     store.many("DELETE FROM chunks WHERE file_id = ?", ids)
 
 
-def prepare_full_text(store: Store, tokenizer: str) -> None:
-    """Have the full-text tables cut by `tokenizer`. Mostly nothing to do.
-
-    What stemmed search sees is not kept: after this its table fills as notes are cut again.
-    """
-    if store.words.cut() != tokenizer:
-        with store.writing():
-            store.query(full_text_tables(tokenizer))
-
-
 # --- vectors -------------------------------------------------------------------------------------------------------
 
 
@@ -302,12 +292,16 @@ _SPARSE = (
 )
 
 
-def prepare_vec0(store: Store, dims: int) -> None:
-    """Make the vec0 table hold what the chunks hold, or forget it where it cannot be written. Mostly nothing to do.
+def prepare_tables(store: Store, recipe: Recipe) -> None:
+    """Have the full-text tables cut by the tokenizer of `recipe`, and vec0 hold its vectors. Mostly nothing to do.
 
-    It is also filled anew once a fifth of its places is empty: vec0 gives no place of a dropped row to another.
+    What stemmed search sees is not kept: its table fills as notes are cut again. vec0 is forgotten where it cannot be
+    written, and filled anew once a fifth of its places is empty: it gives no place of a dropped row to another.
     """
-    dims = dims if store.vec0.ready else 0
+    if store.words.cut() != recipe.fts_tokenizer:
+        with store.writing():
+            store.query(full_text_tables(recipe.fts_tokenizer))
+    dims = recipe.identity.dims if store.vec0.ready else 0
     if store.vec0_dims() == dims and not (dims and store.value(f"SELECT {_SPARSE}")):
         return
     with store.writing():

@@ -546,8 +546,7 @@ class _Pass:
         """Make the index hold the notes of `scan`. Raises Cancelled between files and batches, whole files written."""
         store, report, patience = self._store, self._report, self._patience
         rows = store.indexed()
-        index_write.prepare_vec0(store, self._recipe.identity.dims)
-        index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
+        index_write.prepare_tables(store, self._recipe)
         differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
         due = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
         report.found = scan.total
@@ -577,7 +576,7 @@ class _Pass:
             self.embedder.embedded = self.embedder.shared = 0
         # The rows that were replaced left empty places in vec0.
         if due:
-            index_write.prepare_vec0(store, self._recipe.identity.dims)
+            index_write.prepare_tables(store, self._recipe)
 
     # --- files -----------------------------------------------------------------------------------------------------
 

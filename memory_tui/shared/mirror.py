@@ -246,8 +246,7 @@ class Mirror:
                 with store.writing():
                     index_write.reset(store, self._recipe)
                     index_write.remember(store, database.NO_FOLDER, "1")
-            index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
-            index_write.prepare_vec0(store, self._recipe.identity.dims)
+            index_write.prepare_tables(store, self._recipe)
             for name in store.noted(_POSITION):
                 if name not in names:
                     with store.writing():

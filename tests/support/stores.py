@@ -38,9 +38,8 @@ class Made:
     def __init__(self, path: Path, recipe: Recipe = RECIPE) -> None:
         self.path, self.recipe = path, recipe
         self.store = Store.open(path)
-        index_write.prepare_full_text(self.store, recipe.fts_tokenizer)
         index_write.reset(self.store, recipe)
-        index_write.prepare_vec0(self.store, recipe.identity.dims)
+        index_write.prepare_tables(self.store, recipe)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> dict[str, int]:
         return index_write.add_embeddings(self.store, self.recipe.identity, vectors) if vectors else {}
