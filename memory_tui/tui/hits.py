@@ -293,7 +293,7 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
         reason += "" if limits or trace.plan.readings else " or like ones"
     elif held >= level.doubt_below:
         # Words alone would do, so it is meaning that lowered the level.
-        reason = "words match, but about something else"
+        reason = "some words match, the subject does not"
     elif share != "none of":
         reason = f"only {reason}"
     sign, style, words = LEVELS[kind]
@@ -543,7 +543,7 @@ class Remedy:
             room = max(FEWEST, min(MOST, width - len(f"as {self.place}; {lead}")))
             drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}"
         # Another question has no price: of what drops out there nothing is known.
-        prices = (f"; {drops}", f"; {count}", "") if isinstance(self.remedy, Change) else ("",)
+        prices = (f"; {drops}", f"; {count}", f"; drops {len(self.out)}") if isinstance(self.remedy, Change) else ("",)
         ways = [Content.styled(f"as {self.place}{price}", MUTED) for price in prices]
         return next((way for way in ways if way.cell_length <= width), ways[-1])
 
@@ -551,7 +551,7 @@ class Remedy:
         """Return a line of exactly `width` cells; what there is now gives way to the effect of the remedy."""
         for text in (self.text, NOW.sub("", self.text)):
             price = self.effect(width - len(text) - 2)
-            if ";" in price.plain:
+            if price.cell_length <= width - len(text) - 2:
                 break
         return fit(Content(f" {text}"), width - price.cell_length - 1) + " " + price
 

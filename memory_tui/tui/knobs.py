@@ -136,4 +136,4 @@ def moved(before: Sequence[int], after: Sequence[int]) -> str:
     Another order of the same rows counts as no change.
     """
     comes, goes = len({*after} - {*before}), len({*before} - {*after})
-    return f"{comes} in, {goes} out" if comes or goes else "no change"
+    return ", ".join(f"{count} {way}" for count, way in ((comes, "in"), (goes, "out")) if count) or "no change"

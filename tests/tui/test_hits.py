@@ -251,7 +251,7 @@ def test_the_line_above_says_in_plain_words_how_much_is_held(engine, width):
     nuts = "what nuts may theo not eat pistachio"
     assert said(nuts).startswith(" ✓ Found: most of your words or like ones. ")
     doubted = said(nuts, level="nearby only")
-    assert doubted.startswith(" ? Perhaps not answered: words match, but about something else. ")
+    assert doubted.startswith(" ? Perhaps not answered: some words match, the subject does not. ")
     assert "gent gets 6" in doubted
     doubted = said(nuts, level="nearby only", doubt_below=1.0)
     assert doubted.startswith(" ? Perhaps not answered: only most of your words. ")

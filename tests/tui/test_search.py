@@ -232,10 +232,10 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(reader):
     reader.press("right_square_bracket", "s", "escape")
     assert "] then enter tries it" in reader.text
     reader.press("right_square_bracket")
-    assert f"Line {view(reader).row.line} would be sent with:   enter tries it, tab: others" in reader.text
+    assert f"Line {view(reader).row.line} would be sent with:   enter tries it, tab: more" in reader.text
     assert "▌7 results" not in reader.text, "the arrow keys walk the list"
     reader.press("tab")
-    assert "tab: others" not in reader.text
+    assert "tab: more" not in reader.text
     assert "▌7 results" in reader.text
     assert reader.lines[-1].startswith("⏎ Try esc Back ")
     assert view(reader).row.place == 7

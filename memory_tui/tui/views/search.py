@@ -751,7 +751,7 @@ class SearchView(View):
         if self.remedy_list.has_focus:
             keys = "enter tries it"
         elif self.armed is not None:
-            keys = "enter tries it" + ", tab: others" * (len(self.remedies) > 1)
+            keys = "enter tries it" + ", tab: more" * (len(self.remedies) > 1)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         heading = f"{what} would be sent with:" if self.remedies else f"{what} is not sent"
         keys = f"   {keys}" if self.remedies else ""
