@@ -163,7 +163,8 @@ class NewFile(Struct, frozen=True):
 def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings: Mapping[str, int]) -> None:
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing():
-        _drop_chunks(store, [row.id for file in files if (row := store.file(file.path, file.workspace))])
+        if replaced := [row.id for file in files if (row := store.file(file.path, file.workspace))]:
+            _drop_chunks(store, replaced)
         # Above all rowids that ever were, so that none is used again.
         rowid = last_rowid = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations = [], [], []

@@ -103,14 +103,11 @@ def difference(file: NoteFile, row: IndexedNote | None) -> str:
         return "rebuild"
     if file.mtime_ns != row.mtime_ns or file.size != row.size:
         return "changed"
-    if not unmoved(file.mtime_ns, round(row.indexed_at * 1e9)) or touched(file, row):
+    indexed_ns = round(row.indexed_at * 1e9)
+    # `ctime_ns` tells that the file, or only its times, changed after it was read.
+    if not unmoved(file.mtime_ns, indexed_ns) or file.ctime_ns > indexed_ns:
         return "unsure"
     return ""
-
-
-def touched(file: NoteFile, row: IndexedNote) -> bool:
-    """Return whether the file, or only its times, changed after it was read: the system's time of change tells."""
-    return file.ctime_ns > round(row.indexed_at * 1e9)
 
 
 def state_of(note: NoteFile, row: IndexedNote | None, settings: Settings | None = None) -> FileState | None:
@@ -609,7 +606,7 @@ class _Pass:
             if row and row.hash == document.hash:
                 new = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
                 # A file that changed after it was read would be read over and over if that were not written down.
-                if new == row and not touched(note, row):
+                if new == row and note.ctime_ns <= round(row.indexed_at * 1e9):
                     self._report.unchanged += 1
                 else:
                     self._report.touched += 1

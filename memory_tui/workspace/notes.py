@@ -361,7 +361,9 @@ def headings(text: str) -> Sequence[Heading]:
     matches = list(_HEADING.finditer(text))
     # With the line end in front, the line ends before a heading are as many as the number of its line.
     lines = _lines_of([match.start() + 1 for match in matches], text)
-    return [Heading(line, len(match["signs"]), _title(match)) for line, match in zip(lines, matches, strict=True)]
+    titles = [_CLOSING.sub("", match["title"]).strip() for match in matches]
+    levels = [len(match["signs"]) for match in matches]
+    return list(map(Heading, lines, levels, titles))
 
 
 def _lines_of(positions: Iterable[int], text: str) -> Iterator[int]:
@@ -371,10 +373,6 @@ def _lines_of(positions: Iterable[int], text: str) -> Iterator[int]:
         line += text.count("\n", counted_to, position)
         counted_to = position
         yield line
-
-
-def _title(heading: re.Match[str]) -> str:
-    return _CLOSING.sub("", heading["title"]).strip()
 
 
 @lru_cache(maxsize=1)
@@ -391,7 +389,7 @@ def together(text: str) -> Sequence[tuple[int, int]]:
 def heading_on(line: str) -> str | None:
     """Return the words of the heading that a line is; None for any other line."""
     match = _HEADING.match(f"\n{line}")
-    return _title(match) if match else None
+    return _CLOSING.sub("", match["title"]).strip() if match else None
 
 
 # --- annotations -----------------------------------------------------------------------------------------------------
