@@ -26,7 +26,7 @@ from memory_tui.cancel import Stop, call_after, exit_status, report_signal, sign
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
 from memory_tui.formatting import one_line
 from memory_tui.hosts.wiring import PROFILE
-from memory_tui.mcp import schemas, wire
+from memory_tui.mcp import wire
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CORRECT, FORGET, GET, RECALL, SEARCH, STORE
 
@@ -86,7 +86,7 @@ class Handlers(Struct):
         """
         options = self.host.options
         hidden = () if options.entries else (RECALL, STORE, FORGET)
-        tools = [tool for name, tool in schemas.tools(shared=options.shared).items() if name not in hidden]
+        tools = [tool for name, tool in wire.listed_tools(shared=options.shared).items() if name not in hidden]
         return [tool for tool in tools if options.allow_write or tool["annotations"]["readOnlyHint"]]
 
     def list_tools(self, params: Mapping[str, Any], _caller: wire.Caller) -> dict[str, Any]:

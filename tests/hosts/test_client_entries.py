@@ -17,7 +17,7 @@ from memory_tui.config.openclaw_release import PLUGIN
 from memory_tui.config.settings import PROFILES
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.wiring import options_of, words_of
-from memory_tui.mcp.schemas import tools
+from memory_tui.mcp.wire import listed_tools
 from memory_tui.plan import Options
 from tests.support.paths import ROOT
 from tests.support.waiting import LONG
@@ -117,7 +117,7 @@ def test_its_manifest_agrees_with_the_program():
 
 def test_its_tools_say_and_take_what_those_of_the_server_do():
     source = re.sub(r'" \+\s+"', "", (FOLDER / "tools.js").read_text())
-    for tool in list(tools().values())[:3]:  # those of the notes
+    for tool in list(listed_tools().values())[:3]:  # those of the notes
         assert f'"{tool["description"]}"' in source
         for key in tool["inputSchema"]["properties"]:
             assert f"{key}: {{" in source

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
-from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
-from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
+from memory_tui.mcp.tools import UNTRUSTED, AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
+from memory_tui.mcp.wire import arguments, schemas
 from tests.support.workspace import FACTS, options_in, put_all
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
@@ -48,13 +48,13 @@ def engine(make):
 def search(engine, manner=None, **given):
     """An answer that is known to keep to its schema."""
     answer = memory_search(engine, given, manner).answer
-    jsonschema.validate(answer, recorded()["SearchAnswer"])
+    jsonschema.validate(answer, schemas()["SearchAnswer"])
     return answer
 
 
 def get(engine, **given):
     answer = memory_get(engine, given)
-    jsonschema.validate(answer, recorded()["GetAnswer"])
+    jsonschema.validate(answer, schemas()["GetAnswer"])
     return answer
 
 
@@ -154,7 +154,7 @@ def test_any_json_is_read_or_refused(item):
 
 
 def test_the_recorded_schemas_say_what_is_taken():
-    for each in recorded().values():
+    for each in schemas().values():
         jsonschema.Draft202012Validator.check_schema(each)
         assert "$ref" not in json.dumps(each)
     for tool, item in (("memory_search", {"query": "a", "maxResult": 3}), ("memory_get", {"zzz": 3})):
@@ -288,7 +288,7 @@ def test_the_clamp_never_lets_more_through(snippets, most):
 def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine, workspace):
     curator, before = engine.notes.curator, (workspace / "MEMORY.md").read_bytes()
     answer = memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
-    jsonschema.validate(answer, recorded()["CorrectAnswer"])
+    jsonschema.validate(answer, schemas()["CorrectAnswer"])
     assert (answer["overtaken"], answer["was"]) == ("MEMORY.md:2", "- Router: Omada ER605")
     log = workspace / answer["path"]
     assert (workspace / "MEMORY.md").read_text() == f"# Facts\n- (superseded {log.stem}) Router: Omada ER605\n"

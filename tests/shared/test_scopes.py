@@ -15,8 +15,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError, SettingError
 from memory_tui.index import index_write
 from memory_tui.index.store import Store
-from memory_tui.mcp import schemas
-from memory_tui.mcp.tools import memory_get, memory_search
+from memory_tui.mcp import wire
+from memory_tui.mcp.tools import OTHERS, memory_get, memory_search
 from memory_tui.plan import plan
 from memory_tui.shared import Record, Scope, mirror, publish, workspace_of
 from memory_tui.shared.connection import VERSION, SharedUnavailable
@@ -156,21 +156,21 @@ def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_
 def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
     with synced(desk.options) as engine:
         answer = memory_search(engine, {"query": "who is Gertrude", "scope": "all"}).answer
-        jsonschema.validate(answer, schemas.tools(shared=True)["memory_search"]["outputSchema"])
+        jsonschema.validate(answer, wire.listed_tools(shared=True)["memory_search"]["outputSchema"])
         assert answer["shared"]["state"] == "live"
-        assert answer["about"].startswith(schemas.OTHERS)
+        assert answer["about"].startswith(OTHERS)
         hit = answer["results"][0]
         note = memory_get(engine, {"path": f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}"})
-        jsonschema.validate(note, schemas.tools(shared=True)["memory_get"]["outputSchema"])
+        jsonschema.validate(note, wire.listed_tools(shared=True)["memory_get"]["outputSchema"])
         assert (note["path"], note["text"]) == (hit["path"], ROSES.removesuffix("\n"))
         assert note["shared"]["words"] == ["live"]
-        assert note["about"].startswith(schemas.OTHERS)
+        assert note["about"].startswith(OTHERS)
         assert "shared" not in memory_search(engine, {"query": "kettle"}).answer
 
 
 def test_who_configured_nothing_meets_no_word_of_it(tmp_path):
-    assert "scope" not in schemas.tools()["memory_search"]["inputSchema"]["properties"]
-    assert "shared" not in schemas.tools()["memory_search"]["outputSchema"]["properties"]
+    assert "scope" not in wire.listed_tools()["memory_search"]["inputSchema"]["properties"]
+    assert "shared" not in wire.listed_tools()["memory_search"]["outputSchema"]["properties"]
     (tmp_path / "MEMORY.md").write_text("# Facts\n\nThe kettle is green.\n")
     code = (
         "import sys\nfrom memory_tui.cli.main import main\n"
