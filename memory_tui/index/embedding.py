@@ -42,7 +42,7 @@ from memory_tui.workspace.notes import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
-    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.http import BatchService
 
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""

@@ -26,7 +26,7 @@ from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderF
 from memory_tui.providers.registry import ProviderSettings
 
 if TYPE_CHECKING:
-    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.http import BatchService
 
 NONE = "none"
 _FIRST_PAUSE, _LONGEST_PAUSE, _LASTING_PAUSE = 30.0, 600.0, 300.0
@@ -194,7 +194,7 @@ class ChainMember(Provider):
         """Return its batch service, where it has one and it is switched on; ask nobody. Raises ProviderError."""
         if self._batches is None and self.settings.jobs.enabled and self.name in registry.BATCHING:
             # Late, because it loads the HTTP client.
-            from memory_tui.providers.batch import BatchService
+            from memory_tui.providers.http import BatchService
 
             wire = self._wire()
             self._batches = BatchService(wire, self.settings) if wire is not None else None

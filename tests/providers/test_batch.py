@@ -6,8 +6,8 @@ import pytest
 
 from memory_tui.providers import registry
 from memory_tui.providers.base import Cause, ProviderFailure
-from memory_tui.providers.batch import BatchService
 from memory_tui.providers.builtin import hash_vector
+from memory_tui.providers.http import BatchService
 from memory_tui.providers.registry import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, settings_for
