@@ -215,8 +215,8 @@ def age(plan: Plan, row: FileRow) -> str:
         day, is_evergreen = dated.day, dated.basis == "evergreen"
     if row.source != SOURCE and is_evergreen:
         return "always"
-    counted_from = day or dt.datetime.fromtimestamp(row.mtime).date()
-    return age_words((today_of(plan) - counted_from).days)
+    # The search counts whole days from a date, and any time from the last change.
+    return age_words((today_of(plan) - day).days if day else (plan.clock() - row.mtime) / 86_400)
 
 
 def today_of(plan: Plan) -> dt.date:
@@ -250,9 +250,9 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
         if times := at_least[path]:
             unused = recalled[path] >= _OFTEN and path not in used
             return f"recalled {plural(times, 'time')}{', unused' if unused else ', often' * (times >= _OFTEN)}"
-        since = dt.date.fromtimestamp(log.since)
+        since = dt.datetime.fromtimestamp(log.since, engine.plan.config.time_zone).date()
         # Since the log begins, or since the day of the note; one of a day to come counts from today.
-        return f"never recalled since {max(since, min(day or since, dt.date.today()))}" if log.since else ""
+        return f"never recalled since {max(since, min(day or since, today_of(engine.plan)))}" if log.since else ""
 
     return use
 

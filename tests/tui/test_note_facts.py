@@ -177,6 +177,12 @@ def engine(tmp_path):
     opened.close()
 
 
+@pytest.mark.parametrize(("hours", "words"), [(13, "today"), (40, "1 day"), (60, "2 days")])
+def test_a_transcript_has_the_age_that_a_search_counts_in_every_zone(engine, hours, words):
+    file = FileRow("sessions/s.jsonl", "sessions", "fresh", "", 1, 100, NOW - hours * 3_600, None, "", "")
+    assert note_facts.age(engine.plan, file) == words
+
+
 @pytest.mark.parametrize("size", [19_000, 21_000, 51_000])
 def test_the_band_is_what_the_host_cuts_out(engine, size):
     text = "".join(f"- fact {number} of many that are worth knowing\n" for number in range(2_000))[:size]
