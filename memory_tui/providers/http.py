@@ -45,7 +45,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 """Seconds between two attempts of a call: doubled with each attempt up to the second."""
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Headers = {}
-_CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
+"""How long a connection may take to be made."""
 _CERTIFICATE = (
     "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
     "remote.baseUrl."
@@ -248,7 +249,7 @@ class Http:
         ends = time.monotonic() + seconds
         url = self.address(path)
         client, take = self._client(url), file or self._text
-        limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
+        limit = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS), pool=None)
         # A request in a name of this frame would show its address, with a password, in a traceback.
         exchange = _Exchange(
             client, client.build_request(method, url, headers=headers, content=body, timeout=limit), take
@@ -263,11 +264,12 @@ class Http:
             try:
                 return exchange.outcome()
             except (httpx.RequestError, httpx.InvalidURL) as error:
-                failure = self._fault(error)
-                if isinstance(error, httpx.TimeoutException) and (file or time.monotonic() >= ends):
-                    why = f"sent nothing for {seconds:g} s." if file else f"did not answer in {seconds:.3g} s."
-                    failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
-                raise failure from None
+                # Parts of a file are waited for once there is a connection, which has a shorter time to be made.
+                is_late = not isinstance(error, httpx.ConnectTimeout) if file else time.monotonic() >= ends
+                if not isinstance(error, httpx.TimeoutException) or not is_late:
+                    raise self._fault(error) from None
+                why = f"sent nothing for {seconds:g} s." if file else f"did not answer in {seconds:.3g} s."
+                raise ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}") from None
 
     def address(self, path: str) -> httpx.URL:
         """Return where `path` is, whose repr hides a password. Raises ProviderFailure for what is no address."""

@@ -1,13 +1,15 @@
 """The calls to a batch service, in each provider's wire format, against a server that plays it."""
 
 import contextlib
+import socket
+import sys
 
 import pytest
 
-from memory_tui.providers import registry
+from memory_tui.providers import http, registry
 from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.builtin import hash_vector
-from memory_tui.providers.http import BatchService
+from memory_tui.providers.http import BatchService, JobStatus
 from memory_tui.providers.registry import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, settings_for
@@ -157,3 +159,18 @@ def test_no_error_shows_the_key(play, service_of):
     errors = fetched(service, service.create(service.upload(TEXTS)))[1]
     assert "refused for" in errors["a" * 64]
     assert KEY not in errors["a" * 64]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse what finds no place in the queue")
+def test_a_host_that_takes_no_connection_is_not_reached_and_no_silent_server(play, service_of, monkeypatch):
+    monkeypatch.setattr(http, "CONNECT_SECONDS", 0.2)
+    with socket.socket() as full, socket.socket() as first:
+        full.bind(("127.0.0.1", 0))
+        # The one place in the queue is taken: the next connection waits for ever.
+        full.listen(0)
+        first.connect(full.getsockname())
+        play.url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        with pytest.raises(ProviderFailure) as caught:
+            service_of().fetch(JobStatus("completed", ("results",)), 256)
+    assert caught.value.state is Cause.NETWORK
+    assert "cannot be reached" in caught.value.message
