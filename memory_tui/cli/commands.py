@@ -486,11 +486,11 @@ def _require_path(word: str) -> None:
     for name, command in reversed(COMMANDS.items()):
         # An option may be typed without its hyphens, or as if it were a word of the command.
         for option in (names[-1] for names, _ in command.options if names[-1].startswith("--")):
-            spellings |= dict.fromkeys((option[2:], _in_order(f"{name}{option}")), f"{name} {option}")
+            spellings |= dict.fromkeys((option[2:], _sorted_words(f"{name} {option}")), f"{name} {option}")
     spellings |= {"help": "--help", "version": "--version", "journal": "history"}
     for name in COMMANDS:
-        spellings |= dict.fromkeys((name.rpartition(" ")[2], _in_order(name)), name)
-    step = _suggestion(_in_order(word.lower()), spellings, "memory-tui --help lists the commands.")
+        spellings |= dict.fromkeys((name.rpartition(" ")[2], _sorted_words(name)), name)
+    step = _suggestion(_sorted_words(word.lower()), spellings, "memory-tui --help lists the commands.")
     raise SettingError(f"There is no command {one_line(word, 40)!r}, and no such folder.", step)
 
 
@@ -500,6 +500,9 @@ def _suggestion(text: str, spellings: Mapping[str, str], otherwise: str) -> str:
     return f"Did you mean {spellings[nearest[0]]}?" if nearest else otherwise
 
 
-def _in_order(text: str) -> str:
-    """Return the words of `text` in alphabetical order: `why-file` is meant by `file why`."""
+def _sorted_words(text: str) -> str:
+    """Return the words of `text`, which spaces or hyphens part, in alphabetical order.
+
+    `why-file` and `why --file` become the same text, `file why`, so that one is taken for the other.
+    """
     return " ".join(sorted(text.replace("-", " ").split()))

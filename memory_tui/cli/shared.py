@@ -40,7 +40,7 @@ def init(args: argparse.Namespace) -> int:
 def join(args: argparse.Namespace) -> int:
     """Agree that a workspace is published, after a preview, and say who may read it; with `--leave` take it out."""
     with opened(args) as engine:
-        there = _named(access(engine.plan))
+        there = _access_by_name(engine.plan)
         if args.leave:
             publishing.leave(engine.plan, there)
             return show(args, {"left": there.name}, [f"{there.name} is no longer in {there.where}."])
@@ -70,9 +70,9 @@ def join(args: argparse.Namespace) -> int:
     return show(args, data | {"let": args.let, "unlet": args.unlet}, [*lines, "Next: memory-tui shared publish."])
 
 
-def _named(there: Access) -> Access:
-    """Return `there`, once it is sure that the workspace has a name in it. Raises SettingError."""
-    if not there.name:
+def _access_by_name(plan: plans.Plan) -> Access:
+    """Return how the shared index of `plan` is reached. Raises SettingError where the workspace has no name in it."""
+    if not (there := access(plan)).name:
         raise SettingError("This workspace has no name in the shared index.", "Set shared.name to OWNER/NAME.")
     return there
 
@@ -91,7 +91,7 @@ def _previewed(preview: dict[str, Preview], kinds: list[str]) -> Iterator[str]:
 def publish(args: argparse.Namespace) -> int:
     """Publish the index once, or after each change until stopped."""
     with opened(args) as engine:
-        there = _named(access(engine.plan))
+        there = _access_by_name(engine.plan)
         consent = publishing.consent(engine.plan, there)
         with waiting("Indexing"):
             engine.index.catch_up()
@@ -128,7 +128,7 @@ def mirror(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> int:
     """Compare what is published of this workspace with itself, with the index, and with the notes on disk."""
     with opened(args) as engine:
-        there = _named(access(engine.plan))
+        there = _access_by_name(engine.plan)
         consent = publishing.consent(engine.plan, there)
         with engine.index.reader() as store, waiting("Comparing"):
             roots = engine.plan.roots if args.against_disk else None
