@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 import platformdirs
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
@@ -85,7 +85,7 @@ LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui m
 BY_LEVEL: Mapping[str, Reply] = dict(zip(("found", IN_PART, "nearby only", NOTHING), REPLIES, strict=False))
 
 
-class LoggedHit(msgspec.Struct, frozen=True):
+class LoggedHit(Struct, frozen=True):
     """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
 
     Of the lines of its chunk `first_line` to `last_line` went out (0: by an older log, all). `cut` tells that only the
@@ -129,7 +129,7 @@ def _whole(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) else otherwise
 
 
-class RecallEntry(msgspec.Struct, frozen=True):
+class RecallEntry(Struct, frozen=True):
     """One recall as it was delivered. `at` is in epoch seconds, `ms` how long it took.
 
     `settings` are the knobs that ranking read, `requested` those of them that the agent gave; ages were counted from
@@ -149,7 +149,7 @@ class RecallEntry(msgspec.Struct, frozen=True):
     client: str = ""
     agent: str = ""
     corpus: str = ""
-    settings: Mapping[str, Scalar] = msgspec.field(default_factory=dict)
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
     provider: str = ""
     model: str = ""
     mode: str = ""
@@ -158,7 +158,7 @@ class RecallEntry(msgspec.Struct, frozen=True):
     outcome: str = ""
     ms: float = 0.0
     id: str = ""
-    requested: Mapping[str, Scalar] = msgspec.field(default_factory=dict)
+    requested: Mapping[str, Scalar] = field(default_factory=dict)
     now: float = 0.0
     index: str = ""
     ranked: int = 0
@@ -223,7 +223,7 @@ _FEWEST, _FEWEST_SECONDS = 20, 14 * 86_400.0
 """Fewer recalls, or over less time, do not tell which notes nobody needs."""
 
 
-class Log(msgspec.Struct, frozen=True):
+class Log(Struct, frozen=True):
     """What a log holds, the oldest first, and how many lines of it could not be understood."""
 
     entries: tuple[RecallEntry, ...]
