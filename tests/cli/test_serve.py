@@ -182,7 +182,7 @@ async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path):
         address, screen = json.loads(server.stdout.readline())["url"], b""
         place, origin = f"{address}ws?width=100&height=40", address.rpartition("/")[0].rpartition("/")[0]
         async with aiohttp.ClientSession() as session, session.ws_connect(place, origin=origin) as tab:
-            for shown, keys in ((b"up to date", "/omada vlan"), (b"Your agent gets the first", "j")):
+            for shown, keys in ((b"up to date", "/omada vlan"), (b"Your agent gets 6", "j")):
                 async with asyncio.timeout(LONG):
                     while shown not in re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", screen):
                         screen += await said(tab)
