@@ -364,7 +364,7 @@ class BackendFallback(Struct, frozen=True):
 
 
 class Backend:
-    """The choice of one engine; every method may be called from any thread."""
+    """Who answers the questions of one engine, QMD or the index; every method may be called from any thread."""
 
     def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[Event], None]) -> None:
         self._plan, self._approvals, self._emit = plan, approvals, emit

@@ -429,6 +429,9 @@ def _gap(texts: list[str]) -> list[str]:
     return [] if follows_item or not last.strip() else [""]
 
 
+# --- the curator -----------------------------------------------------------------------------------------------------
+
+
 class ExternalEdit(Struct, frozen=True):
     """A note as another program gets it: its stored and absolute path, and its bytes `before`.
 

@@ -322,6 +322,7 @@ class Heading(NamedTuple):
     title: str
 
 
+@lru_cache(maxsize=1)
 def front_matter(text: str) -> Mapping[str, str]:
     """Return the fields of the front matter of a note; those below `metadata` count where none has their name."""
     fields: dict[str, str] = {}
@@ -681,8 +682,7 @@ def date_of(path: str, text: str = "") -> str:
     in_path = date_in(path.removesuffix(".md")) if path.endswith(".md") else ""
     if len(in_path) == _WHOLE or not text:
         return in_path
-    front = front_matter(text)
-    dates = (date_in(front.get(field, "")) for field in FRONT_DATES)
+    dates = (date_in(front_matter(text).get(field, "")) for field in FRONT_DATES)
     return next(filter(None, dates), in_path)
 
 
