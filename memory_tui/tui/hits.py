@@ -306,7 +306,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     head, style = _level_sentence(trace)
     number = f"{'about ' if cut else ''}{sent or 'nothing'}"
     gets = [f"Your agent gets {number}{f' of {trace.funnel.candidates:,} found' if sent else ''}."]
-    gets += [f"Your agent gets {number}.", f"Agent gets {number}."]
+    gets += [f"Your agent gets {number}.", f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
     if cut or trace.plan.readings:
         # How words were read, which a key undoes, is said before all that is sent, which the list shows too.
