@@ -27,4 +27,4 @@ from memory_tui.events import RootsChanged as RootsChanged
 from memory_tui.events import SyncFinished as SyncFinished
 from memory_tui.events import SyncProgress as SyncProgress
 from memory_tui.plan import Options as Options
-from memory_tui.search.trace import Trace as Trace
+from memory_tui.search.rank import Trace as Trace

@@ -30,7 +30,8 @@ from memory_tui.formatting import one_line, plural
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, citation
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import ChunkRef
 from memory_tui.secrets.finder import MASK, masked, redact
 from memory_tui.sentences import ordinal
 
@@ -454,15 +455,16 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
 
     An entry of an older log, or of QMD, lacks some of these facts: an empty one, or a 0, is compared with nothing.
     """
+    asked, mode = now.evidence, now.rules.mode
     if entry.backend == "qmd":
         yield "QMD answered then, the index answers now"
-    elif entry.provider and (entry.provider, entry.model) != (now.provider, now.model):
-        yield f"vectors of {entry.provider} {entry.model} then, of {now.provider} {now.model} now"
-    elif entry.mode and entry.mode != now.mode:
-        yield f"{entry.mode} then, {now.mode} now"
-    if entry.index not in ("", now.uuid):
+    elif entry.provider and (entry.provider, entry.model) != (asked.provider, asked.model):
+        yield f"vectors of {entry.provider} {entry.model} then, of {asked.provider} {asked.model} now"
+    elif entry.mode and entry.mode != mode:
+        yield f"{entry.mode} then, {mode} now"
+    if entry.index not in ("", asked.uuid):
         yield "the index was made anew"
-    elif entry.index and entry.generation not in (0, now.generation):
+    elif entry.index and entry.generation not in (0, asked.generation):
         yield "notes were indexed"
     for key, value in entry.settings.items():
         if key in now.settings.values and now.settings.values[key].value != value:

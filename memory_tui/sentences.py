@@ -7,7 +7,6 @@ kinds may share.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
 from typing import Any
@@ -91,14 +90,6 @@ class Notice(Struct, frozen=True):
 def notice(kind: str, /, **fields: object) -> Notice:
     """Return the notice of `kind`, a row of the table, with `fields` as its evidence."""
     return Notice(kind, fields)
-
-
-def as_notice(value: Struct) -> Notice:
-    """Return `value`, whose kind is a row of the table, as a notice: a `BelowMinScore` is `below_min_score`."""
-    if isinstance(value, Notice):
-        return value
-    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
-    return Notice(kind, {name: getattr(value, name) for name in value.__struct_fields__})
 
 
 def written(template: Template, fields: Mapping[str, Any]) -> str:

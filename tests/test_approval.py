@@ -88,7 +88,7 @@ def test_loopback_alone_is_this_machine(addresses, here):
 
 def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(play, notes, tmp_path):
     with synced(options(tmp_path)) as engine:
-        assert engine.search.search("omada").mode == "hybrid"
+        assert engine.search.search("omada").rules.mode == "hybrid"
         assert engine.status().provider == "builtin"
         proposal = engine.providers.chain.proposal
         assert (proposal.name, proposal.host) == ("openai", "embed.example")
@@ -102,7 +102,7 @@ def test_with_a_word_auto_takes_the_first_that_has_a_key(play, notes, tmp_path):
         assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
         engine.index.sync()
         assert engine.status().provider == "openai"
-        assert engine.search.search("omada").mode == "hybrid"
+        assert engine.search.search("omada").rules.mode == "hybrid"
         assert engine.providers.chain.proposal is None
     assert any("Omada" in text for text in sent(play))
 
@@ -112,10 +112,10 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, no
     with Engine.open(chosen) as engine:
         engine.providers.approve(sync=False)
     with synced(chosen) as engine:
-        assert engine.search.search("omada").mode == "hybrid"
+        assert engine.search.search("omada").rules.mode == "hybrid"
         asked = len(play.asked)
         assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
-        assert engine.search.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").rules.mode == "keywords only"
         (notes / "memory" / "new.md").write_text("quokka\n")
         engine.index.sync()
         assert len(play.asked) == asked
@@ -127,7 +127,7 @@ def test_taking_it_back_in_another_process_stops_this_one(play, notes, tmp_path)
         engine.index.sync()
         asked = len(play.asked)
         Approvals(notes).revoke()
-        assert engine.search.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").rules.mode == "keywords only"
         (notes / "memory" / "new.md").write_text("quokka\n")
         assert "approved" in engine.index.sync().error
         assert len(play.asked) == asked
@@ -138,7 +138,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, notes, tmp_path, monkey
     play.usual = status(401, {"error": {"message": "no"}})
     Approvals(notes).approve("openai", "embed.example", "before")
     with synced(options(tmp_path, "openai", fallback="mistral")) as engine:
-        assert engine.search.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").rules.mode == "keywords only"
         assert engine.providers.chain.members()[1].approved is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
@@ -147,5 +147,5 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, notes, tmp_path, monkey
 def test_a_try_sends_a_sentence_of_its_own_and_no_note(play, notes, tmp_path):
     with synced(options(tmp_path, provider="openai")) as engine:
         assert engine.providers.chain.try_out()["ok"]
-        assert engine.search.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").rules.mode == "keywords only"
     assert set(sent(play)) == {"A note about embeddings."}

@@ -288,7 +288,7 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
         if args.why is not None:
             # Needs the engine, which the rest does not.
             return _why(args, engine, again)
-    passages = excerpts(again.now, again.evidence, again.settings.whole("query.maxCharacters"))
+    passages = excerpts(again.now)
     data = {"entry": trace_json.plain(again.entry), "same": again.same, "since": list(again.since)}
     data |= {"changes": trace_json.plain(again.changes), "now": trace_json.answer(again.now, passages)}
     return show(args, data, recall_log.replayed(again))

@@ -24,8 +24,7 @@ from memory_tui.explain import hit_text, trace_json, why_not, wording
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import one_line, plural, safe, signed
 from memory_tui.search.excerpts import Excerpt, excerpts
-from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Trace
+from memory_tui.search.rank import Trace
 from memory_tui.shared import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments
@@ -36,7 +35,7 @@ from memory_tui.workspace import notes, roots
 _LOSERS = 10
 _OPTIONS = ("maxResults", "minScore", "maxCharacters")
 """What a line of standard input may choose for its query."""
-Answer = qmd.QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
+Answer = qmd.QmdAnswer | tuple[Trace, Sequence[Excerpt]]
 """What QMD answers, or our own index: hits with what they were ranked by, and what an agent reads of each."""
 
 
@@ -85,8 +84,8 @@ def _answer(engine: Engine, query: str, settings: Settings, args: argparse.Names
         return answer
     if not args.stdin and not args.scope:
         engine.index.catch_up()
-    trace, evidence = engine.search.ranked(query, settings, source=args.source)
-    return trace, evidence, excerpts(trace, evidence, settings.whole("query.maxCharacters"))
+    trace = engine.search.search(query, settings, source=args.source)
+    return trace, excerpts(trace)
 
 
 def _answer_to_line(workspace_engine: Engine, line: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
     roots_data = [{"path": root.path, "state": root.state, "detail": root.detail} for root in lost_roots]
     if isinstance(answer, qmd.QmdAnswer):
         return {**qmd.qmd_answer(answer), "roots": roots_data}
-    trace, _, passages = answer
+    trace, passages = answer
     data = {**trace_json.answer(trace, passages, explain=explain), "backend": "builtin"}
     if engine.backend.is_qmd and (failure := engine.backend.fallback()):
         data["fallback"] = failure.as_dict()
@@ -155,14 +154,12 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
 
 def _missing(trace: Trace) -> tuple[str, ...]:
     """Return two sentences: which notes the answer lacks as they are on disk, and what to do; empty for none."""
-    if not trace.unsearchable:
+    if not trace.evidence.unsearchable:
         return ()
     return wording.notes_lacking(trace, "memory-tui get", by_itself=False) or ()
 
 
-def _print(
-    engine: Engine, trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], args: argparse.Namespace
-) -> None:
+def _print(engine: Engine, trace: Trace, passages: Sequence[Excerpt], args: argparse.Namespace) -> None:
     """Print an answer for a person, and on standard error what should be known of it.
 
     A terminal gets styled hits; what is piped, explained or limited in characters is plain.
@@ -182,13 +179,13 @@ def _print(
     if styled and trace.recalled and not args.explain and args.max_characters is None:
         width = shutil.get_terminal_size((100, 24)).columns
         has_colour = "NO_COLOR" not in os.environ
-        for line in hit_text.hits(trace, evidence, passages, width, colour=has_colour, full=args.full):
+        for line in hit_text.hits(trace, passages, width, colour=has_colour, full=args.full):
             sys.stdout.write(f"{line}\n")
     else:
-        print_lines(_lines(trace, evidence, passages, explain=args.explain))
+        print_lines(_lines(trace, passages, explain=args.explain))
 
 
-def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, explain: bool) -> Iterator[str]:
+def _lines(trace: Trace, passages: Sequence[Excerpt], *, explain: bool) -> Iterator[str]:
     """Yield one answer: what an agent reads of each hit, and whether that is shortened."""
     if explain and trace.level is not None and trace.recalled:
         yield f"level   {trace.level.level}: {trace.level.explanation}"
@@ -197,10 +194,10 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
             yield ""
         yield f"{passage.hit.score:.3f} {one_line(hit_text.place_of(passage))}"
         if explain:
-            yield from hit_text.arithmetic(passage.hit, trace, evidence, first=index == 0)
+            yield from hit_text.arithmetic(passage.hit, trace, first=index == 0)
         yield from safe(passage.text.strip("\r\n"), keep_newlines=True).split("\n")
     if trace.empty is not None:
-        reason, step = map(one_line, sentences.why_empty(trace.empty, trace.profile))
+        reason, step = map(one_line, sentences.why_empty(trace.empty, trace.rules.profile.name))
         yield f"No matches. {reason}"
         yield step
     if explain:
@@ -210,15 +207,15 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
 def _losers(trace: Trace) -> Iterator[str]:
     """Yield how many candidates there were at each step, and the first of those that lost."""
     funnel = trace.funnel
-    nearest = f"; nearest by {trace.nearest_by}" if trace.nearest_by else ""
+    nearest = f"; nearest by {trace.evidence.nearest_by}" if trace.evidence.nearest_by else ""
     yield ""
     yield (
         f"{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
         f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-        f"(profile {trace.profile}, {trace.mode}{nearest})"
+        f"(profile {trace.rules.profile.name}, {trace.rules.mode}{nearest})"
     )
     for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {sentences.as_notice(loser.verdict).short}"
+        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {loser.verdict.short}"
     if len(trace.lost) > _LOSERS:
         yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 

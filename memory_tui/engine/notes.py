@@ -182,7 +182,7 @@ class Notes:
         if turn.recalls or not turn.said.strip() or len(turn.said) > _LONGEST_SAID:
             return turn
         try:
-            trace, _ = self._search.ranked(turn.said, self.plan.with_profile(OWN_PROFILE), by_words=True)
+            trace = self._search.search(turn.said, self.plan.with_profile(OWN_PROFILE), by_words=True)
         except QueryError:
             return turn
         if trace.level is None or trace.level.level != "found" or not trace.recalled:

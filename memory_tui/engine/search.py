@@ -39,9 +39,9 @@ from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, exact_cosines, vectors_of
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Trace, rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import ChunkRef, Trace, refs_of
+from memory_tui.search.trace import ChunkRef, refs_of
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.finder import Known
 from memory_tui.sentences import Notice, notice, without_effect
@@ -152,20 +152,18 @@ class Search:
 
     # --- questions -------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, settings: Settings | None = None) -> Trace:
-        """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
+    def search(
+        self,
+        query: str,
+        settings: Settings | None = None,
+        cancel: Stop | None = None,
+        source: str = "",
+        *,
+        by_words: bool = False,
+    ) -> Trace:
+        """Gather what these `settings` rank, and nothing else, and rank it. Raises like `gather`."""
         settings = settings or self._plan.settings
-        return rank(self.gather(query, settings=settings), settings)
-
-    def ranked(
-        self, query: str, settings: Settings, cancel: Stop | None = None, source: str = "", *, by_words: bool = False
-    ) -> tuple[Trace, Evidence]:
-        """Return the ranking of `query` and its evidence, which has only what these `settings` rank.
-
-        Raises like `gather`.
-        """
-        evidence = self.gather(query, cancel, source, by_words=by_words, settings=settings)
-        return rank(evidence, settings), evidence
+        return rank(self.gather(query, cancel, source, by_words=by_words, settings=settings), settings)
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """Return `evidence` under `settings`: pure and quick, for any thread."""

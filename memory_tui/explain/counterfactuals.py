@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from memory_tui import tokens
 from memory_tui.cancel import Stop
 from memory_tui.config.settings import BY_KEY, PROFILES, TUNE_KEYS, Knob, Scalar, Settings
-from memory_tui.explain.why_not import WhyNot, lacking, row_of, sends, side_of
+from memory_tui.explain.why_not import WhyNot, lacking, row_of, sends
 from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY, Evidence
-from memory_tui.search.score import tuned
+from memory_tui.search.score import Rules, side_of, tuned
 from memory_tui.search.trace import ChunkRef
 from memory_tui.sentences import Notice, notice
 
@@ -175,7 +175,7 @@ def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
     """Return those of `changes` after which an agent gets `line` of the chunk, and the first `without` it."""
 
     def is_true(change: Change, line: int | None = line) -> bool:
-        return not change.place or sends(evidence, rank(evidence, change.settings), changes.chunk.rowid, line)
+        return not change.place or sends(rank(evidence, change.settings), changes.chunk.rowid, line)
 
     singles, sets = (tuple(filter(is_true, each)) for each in (changes.singles, changes.sets))
     without = next((each for each in changes.singles if each not in singles and is_true(each, None)), None)
@@ -337,7 +337,7 @@ def rephrase(
     lacks is tried, where all are needed. `ask` gathers evidence, on a worker thread. Raises QueryError, ProviderError
     and what else `ask` raises.
     """
-    plan = side_of(evidence, settings).plan
+    plan = side_of(evidence, Rules.of(evidence, tuned(settings))).plan
     # Only where all words are needed can leaving some out help.
     lacks = tokens.as_asked(lacking(plan, text), evidence.query) if shorten and " AND " in plan.fts_query else ()
     shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in lacks else word[0], evidence.query).split())
@@ -352,9 +352,8 @@ def rephrase(
     results: list[Rephrased] = []
     for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
-        answer = ask(query)
-        after = rank(answer, settings)
-        if sends(answer, after, chunk.rowid, line):
+        after = rank(ask(query), settings)
+        if sends(after, chunk.rowid, line):
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
             place = [hit.chunk.rowid for hit in after.recalled].index(chunk.rowid) + 1
             results.append(Rephrased(query, word, () if word else lacks, place, next(iter(places), 0)))
@@ -369,7 +368,7 @@ def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> Flips | Non
 
     None where no chunk speaks. Raises QueryError, ProviderError and what else `ask` raises.
     """
-    evidence, settings, best, line = answer.evidence, answer.trace.settings, answer.best, answer.place.line
+    evidence, settings, best, line = answer.trace.evidence, answer.trace.settings, answer.best, answer.place.line
     row = row_of(evidence, best.chunk.rowid) if best is not None else None
     if best is None or row is None:
         return None

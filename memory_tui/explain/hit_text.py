@@ -15,9 +15,8 @@ from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Candidate, ChunkRef, SecondPart, Trace
-from memory_tui.sentences import as_notice
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import Candidate, ChunkRef, SecondPart
 from memory_tui.workspace.notes import date_of, heading_on, overtaken_in, span, telling, title_of
 
 NAMED = 3
@@ -29,7 +28,7 @@ _WIDEST = 1_000
 def answer(value: WhyNot, changes: Flips | None = None) -> Iterator[str]:
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     yield f"{wording.label(value.fate)}  {value.best.shown.citation if value.best is not None else value.place.path}"
-    yield as_notice(value.fate).message
+    yield value.fate.message
     yield from filter(None, (value.place.remark, value.unsent))
     if value.best is not None:
         yield from map(_row, steps(value.best, value.trace))
@@ -74,9 +73,9 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     return [*lines, terms]
 
 
-def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[str]:
+def arithmetic(hit: Candidate, trace: Trace, *, first: bool) -> Iterator[str]:
     """Yield how a hit got its score; the `first` one says also how words are searched."""
-    terms = wording.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    terms = wording.terms_line(trace.evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
     yield from map(_row, [*wording.explain(hit, trace), terms])
 
 
@@ -233,9 +232,7 @@ BAR, AGE, INDENT, LOST, SHORT = 14, 11, 5, 5, 2
 NARROWEST, WIDEST = 40, 120
 
 
-def hits(
-    trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], columns: int, *, colour: bool, full: bool
-) -> Iterator[str]:
+def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: bool, full: bool) -> Iterator[str]:
     """Yield what is recalled, two lines a hit, or with `full` what an agent reads of it; then the first misses."""
     codes = COLOURS if colour else PLAIN
     words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
@@ -253,9 +250,9 @@ def hits(
 
     yield style(trace.count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
     for place, (hit, part) in enumerate(zip(trace.recalled, passages, strict=True), 1):
-        row = hit_text(hit, evidence.texts.get(hit.chunk.rowid, hit.snippet), words, trace.now)
+        row = hit_text(hit, trace.evidence.texts[hit.chunk.rowid], words, trace.evidence.now)
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
-        age = style(f"{age_words(age_of(hit, trace.now)):<{AGE}}", "muted")
+        age = style(f"{age_words(age_of(hit, trace.evidence.now)):<{AGE}}", "muted")
         title = marked(row.title, "strong")
         lines = safe(part.text.strip("\r\n"), keep_newlines=True).split("\n") if full else [row.body]
         rows = [piece for line in lines for piece in wrapped(line, room)]
@@ -267,7 +264,7 @@ def hits(
         yield f"{'':{INDENT}}{style(one_line(place_of(part)), 'muted')}"
     yield from ("", style("Not recalled", "strong")) if trace.lost else ()
     for hit in trace.lost[:LOST]:
-        why = style(as_notice(hit.verdict).short, "warn")
+        why = style(hit.verdict.short, "warn")
         yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(hit.citation), 'muted')}  {why}"
     if len(trace.lost) > LOST:
         yield style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from memory_tui.config.settings import OWN_PROFILE
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Flips
-from memory_tui.explain.why_not import Account, Fate, WhyNot
+from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.trace import Candidate, ChunkRef, Trace
-from memory_tui.sentences import Notice, as_notice, why_empty
+from memory_tui.search.lexical_2026_9 import by_words
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import Candidate, ChunkRef, Hit
+from memory_tui.sentences import Notice, why_empty
 from memory_tui.workspace.notes import Annotations, overtaken_in
 
 
@@ -41,9 +43,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
     return value
 
 
-def tagged(value: Struct) -> dict[str, Any]:
+def tagged(claim: Notice) -> dict[str, Any]:
     """Return a claim as data with its kind; a claim among its fields, as the gate of words, has its own kind too."""
-    claim = as_notice(value)
     inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in claim.fields.items()}
     return {"kind": claim.kind, **{camel(name): part for name, part in inner.items()}}
 
@@ -91,15 +92,15 @@ def result(candidate: Candidate, profile: str) -> dict[str, Any]:
         **place,
         "score": candidate.score,
         "vectorScore": candidate.vector,
-        "textScore": candidate.lexical.reported if candidate.lexical else candidate.text,
+        "textScore": candidate.lexical.text_score if candidate.lexical else candidate.text,
         "snippet": candidate.snippet,
         **added,
     }
 
 
-def verdict(value: Fate) -> dict[str, Any]:
+def verdict(value: Notice) -> dict[str, Any]:
     """Return a verdict, or a claim, with its kind, its evidence, and a sentence."""
-    return {**tagged(value), "sentence": as_notice(value).message}
+    return {**tagged(value), "sentence": value.message}
 
 
 _AGE = {"ageDays": "age_days", "basis": "age_basis", "factor": "age_factor", "points": "age_points"}
@@ -121,9 +122,16 @@ def components(value: Candidate) -> dict[str, Any]:
         numbers["second"] = {**plain(value.second), "line": value.line}
     numbers["mmr"] = plain(value.mmr)
     if value.factors:
-        numbers |= {"lexical": plain(value.lexical), "factors": plain(value.factors)}
+        numbers |= {"lexical": value.lexical and _lexical(value.lexical), "factors": plain(value.factors)}
         numbers |= {"exactPath": value.level, "merit": value.merit}
     return {**numbers, "score": value.score}
+
+
+def _lexical(hit: Hit) -> dict[str, Any]:
+    """Return how words and a path found a chunk in OpenClaw 2026.9."""
+    scores = {"textScore": by_words(hit), "reported": hit.text_score, "pathScore": hit.path_score}
+    gain = dict(zip(("asked", "held", "pathWords", "length"), hit.gain, strict=True))
+    return {"term": hit.term, "body": hit.body, **scores, "level": hit.level, **gain}
 
 
 def candidate(value: Candidate, profile: str) -> dict[str, Any]:
@@ -150,11 +158,12 @@ def _account(value: Account | None, profile: str) -> dict[str, Any]:
 def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
     claims = [changes.none, changes.no_pair, changes.no_words] if changes else []
-    claims += wording.left_out(value.trace.plan, value.trace.profile)
+    profile = value.trace.rules.profile.name
+    claims += wording.left_out(value.trace.side.plan, profile)
     singles, sets, questions = (changes.singles, changes.sets, changes.rephrased) if changes else ((), (), ())
     without = wording.without(changes.without, value.place.line) if changes and changes.without else ""
     return {
-        "query": value.trace.query,
+        "query": value.trace.evidence.query,
         "path": value.place.path,
         "line": value.place.line,
         "recalled": value.recalled,
@@ -162,11 +171,11 @@ def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
         "label": wording.label(value.fate),
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
-        **_account(value.best, value.trace.profile),
+        **_account(value.best, profile),
         "remark": " ".join(filter(None, (value.place.remark, value.unsent, without))),
-        "profile": value.trace.profile,
-        "mode": value.trace.mode,
-        "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
+        "profile": profile,
+        "mode": value.trace.rules.mode,
+        "others": [{**_account(other, profile), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
         "flips": [{**plain(*change.turns), **_change(change)} for change in singles],
@@ -191,36 +200,44 @@ def _change(value: Change) -> dict[str, Any]:
 
 def _empty(value: Trace) -> dict[str, Any] | None:
     """Return why nothing was recalled, and what to do; None where something was."""
-    return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.profile)[1]} if value.empty else None
-
-
-_PLAIN = ["query", "mode", "profile", "generation", "floor", "vector_scale", "text_scale", "funnel", "unsearchable"]
-"""Fields of a trace that are members as they are."""
+    if value.empty is None:
+        return None
+    return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.rules.profile.name)[1]}
 
 
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
-    plan, table, chunks = value.plan, value.candidates, value.chunks
+    evidence, rules, plan, candidates = value.evidence, value.rules, value.side.plan, value.candidates
     by_words, by_meaning = value.pool("text_rank"), value.pool("vector_rank")
-    places = ({name: getattr(chunks[at], name) for name in ("id", "path", "start_line", "end_line")} for at in by_words)
-    ranked = zip(places, table["bm25"][by_words].tolist(), strict=True)
+    refs = [value.ref(at) for at in by_words]
+    places = ({name: getattr(ref, name) for name in ("id", "path", "start_line", "end_line")} for ref in refs)
+    ranked = zip(places, candidates.table["bm25"][by_words].tolist(), strict=True)
+    by_text, by_cosine = (candidates.table[name].tolist() for name in ("text", "vector"))
     return {
-        **{camel(name): plain(getattr(value, name)) for name in _PLAIN},
+        "query": evidence.query,
+        "mode": rules.mode,
+        "profile": rules.profile.name,
+        "generation": evidence.generation,
+        "floor": value.floor,
+        "vectorScale": candidates.vector_scale,
+        "textScale": candidates.text_scale,
+        "funnel": plain(value.funnel),
+        "unsearchable": plain(evidence.unsearchable),
         "notices": plain(value.notices),
-        "now": dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat(),
-        "nearestBy": value.nearest_by or None,
+        "now": dt.datetime.fromtimestamp(evidence.now, dt.UTC).isoformat(),
+        "nearestBy": evidence.nearest_by or None,
         "settings": plain(value.settings.values),
         "words": list(plan.words),
         "dropped": list(plan.dropped),
         "time": plan.time or None,
         "value": plan.value or None,
         "ftsQuery": plan.fts_query or None,
-        "candidates": value.candidate_limit,
+        "candidates": rules.limit,
         "keywordRank": [{**row, "rank": None if math.isnan(bm25) else bm25} for row, bm25 in ranked],
-        "keyword": [{"id": chunks[at].id, "textScore": float(table["text"][at])} for at in by_words],
-        "vector": [{"id": chunks[at].id, "score": float(table["vector"][at])} for at in by_meaning],
-        "recalled": [candidate(hit, value.profile) for hit in value.recalled],
-        "lost": [candidate(loser, value.profile) for loser in value.lost],
+        "keyword": [{"id": value.ref(at).id, "textScore": by_text[at]} for at in by_words],
+        "vector": [{"id": value.ref(at).id, "score": by_cosine[at]} for at in by_meaning],
+        "recalled": [candidate(hit, rules.profile.name) for hit in value.recalled],
+        "lost": [candidate(loser, rules.profile.name) for loser in value.lost],
         "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
@@ -239,15 +256,14 @@ def answer(value: Trace, passages: Sequence[Excerpt] = (), *, explain: bool = Tr
 
     Where there are `passages`, the results are these.
     """
-    level = value.level
+    level, profile = value.level, value.rules.profile.name
     sentences = {"sentence": level.sentence, "explanation": level.explanation} if level else {}
     fields = {
-        "results": [passage(part, value.profile) for part in passages]
-        or [result(hit, value.profile) for hit in value.recalled],
-        "provider": value.provider,
-        "model": value.model,
-        "profile": value.profile,
-        "mode": value.mode,
+        "results": [passage(part, profile) for part in passages] or [result(hit, profile) for hit in value.recalled],
+        "provider": value.evidence.provider,
+        "model": value.evidence.model,
+        "profile": profile,
+        "mode": value.rules.mode,
         "fallback": value.who.instead if value.who else None,
         "answerLevel": {**plain(level), **sentences} if level else None,
         "empty": _empty(value),

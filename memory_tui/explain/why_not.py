@@ -11,24 +11,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import tokens
-from memory_tui.config.settings import Settings, profile_named
+from memory_tui.config.settings import Settings
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.index.store import Store
 from memory_tui.index.sync import state_of
-from memory_tui.search import lexical_2026_9, score
+from memory_tui.search import lexical_2026_9
 from memory_tui.search.excerpts import excerpts
-from memory_tui.search.keyword import KeywordSide, Postings
-from memory_tui.search.rank import rank
+from memory_tui.search.keyword import Postings
+from memory_tui.search.rank import Trace, rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.score import Rules, tuned
-from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict, refs_of
+from memory_tui.search.trace import Candidate, ChunkRef, Hit, QueryPlan, refs_of
 from memory_tui.sentences import Notice, notice
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile
 
-Fate = Notice | Verdict
-"""What became of a line: the first gate that stopped it, or the verdict of ranking."""
 LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
 
@@ -142,11 +139,6 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
 # --- one chunk under one evidence -----------------------------------------------------------------------------------
 
 
-def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
-    """Return the word side that counts under `settings`."""
-    return score.side_of(evidence, Rules.of(evidence, tuned(settings)))
-
-
 def row_of(evidence: Evidence, rowid: int) -> int | None:
     """Return where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
     rowids = evidence.refs.rowids
@@ -154,20 +146,19 @@ def row_of(evidence: Evidence, rowid: int) -> int | None:
     return at if at < len(rowids) and rowids[at] == rowid else None
 
 
-def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
+def as_if_proposed(trace: Trace, row: int, text: str) -> Candidate | None:
     """Return the candidate that `row` would be, had both sides proposed it as the last of their pools.
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
-    pool = max(0, trace.candidate_limit - 1)
+    evidence, side, pool = trace.evidence, trace.side, max(0, trace.rules.limit - 1)
     by_words = evidence.cosine is None
     # It is shown itself, and not another one in its place.
     shown = np.where(np.arange(len(evidence.refs)) == row, row, evidence.shown)
     nearest = evidence.nearest if by_words else np.append(evidence.nearest[:pool], row)
     supposed = replace(evidence, texts={**evidence.texts, evidence.refs[row].rowid: text}, shown=shown, nearest=nearest)
-    if not profile_named(trace.profile).exact_paths:
-        side = side_of(supposed, trace.settings)
-        matches = filter(None, (postings.rank_of(row) for postings in _postings(supposed, side)))
+    if not trace.rules.profile.exact_paths:
+        matches = filter(None, (postings.rank_of(row) for postings in _postings(trace)))
         bm25 = min((bm25 for _, bm25 in matches), default=np.nan)
         if by_words or not np.isnan(bm25):
             listed = side.postings
@@ -176,16 +167,17 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
             side = replace(side, postings=postings)
         supposed = replace(supposed, openclaw=side, recommended=side, keywords=None)
     elif by_words:
-        hits = (*supposed.lexical.hits, lexical_2026_9.Hit(row, evidence.refs[row]))
+        hits = (*supposed.lexical.hits, Hit(row, evidence.refs[row]))
         supposed = replace(supposed, lexical=replace(supposed.lexical, hits=hits))
     # Without variety, which takes time, and changes the order but no number.
     return rank(supposed, trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")).at_row(row)
 
 
-def _postings(evidence: Evidence, side: KeywordSide) -> tuple[Postings, ...]:
+def _postings(trace: Trace) -> tuple[Postings, ...]:
     """Return all matches; of each keyword where they were looked for one by one."""
-    each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
-    return tuple(one_side.postings for one_side in each)
+    keywords = trace.evidence.keywords
+    each = keywords.each if trace.side.whole and keywords is not None else (trace.side,)
+    return tuple(side.postings for side in each)
 
 
 class Account(Struct, frozen=True):
@@ -195,7 +187,7 @@ class Account(Struct, frozen=True):
     """
 
     chunk: ChunkRef
-    fate: Fate
+    fate: Notice
     candidate: Candidate | None
     proposed: bool
     text: str
@@ -208,7 +200,7 @@ class Account(Struct, frozen=True):
     @property
     def recalled(self) -> bool:
         """Return whether the agent was given the chunk."""
-        return isinstance(self.fate, Recalled)
+        return self.fate.kind == "recalled"
 
 
 class Inquest:
@@ -216,14 +208,14 @@ class Inquest:
 
     def __init__(self, evidence: Evidence, settings: Settings, no_vector: Mapping[int, str]) -> None:
         self.evidence, self._no_vector = evidence, no_vector
-        self.trace, self.side = rank(evidence, settings), side_of(evidence, settings)
-        self._newest = profile_named(self.trace.profile).exact_paths
+        self.trace = rank(evidence, settings)
         # 2026.9 has its own list of all hits, however they were looked for.
-        self.postings = (self.side.postings,) if self._newest else _postings(evidence, self.side)
+        self._newest = self.trace.rules.profile.exact_paths
+        self.postings = (self.trace.side.postings,) if self._newest else _postings(self.trace)
 
     def merit(self, row: int) -> tuple[int, float]:
         """Return how far a chunk got, to sort by: candidates in their order, then others, the nearest first."""
-        places = np.flatnonzero(self.trace.candidates["row"] == row)
+        places = np.flatnonzero(self.trace.candidates.table["row"] == row)
         if len(places):
             return 1, -float(places[0])
         cosine = self.evidence.cosine
@@ -235,12 +227,12 @@ class Inquest:
         if candidate is not None:
             return Account(ref, candidate.verdict, candidate, True, text)
         shown = self.trace.at_row(int(self.evidence.shown[row]))
-        if shown is not None and profile_named(self.trace.profile).one_place:
+        if shown is not None and self.trace.rules.profile.one_place:
             what = "passage" if text.split() == self.evidence.texts[shown.chunk.rowid].split() else "line"
             return Account(ref, notice("copy_of", what=what, citation=shown.citation), None, False, text)
-        supposed = as_if_proposed(self.evidence, self.trace, row, text)
+        supposed = as_if_proposed(self.trace, row, text)
         if supposed is not None:
-            text_rank, _ = self.side.postings.rank_of(row) or (0, 0.0)
+            text_rank, _ = self.trace.side.postings.rank_of(row) or (0, 0.0)
             supposed = replace(supposed, vector_rank=self._vector_rank(row) or 0, text_rank=text_rank)
         return Account(ref, self._pool_gate(row, text), supposed, False, text)
 
@@ -252,14 +244,14 @@ class Inquest:
         for claim in evidence.notices:
             if claim.code == "model_mismatch":
                 return notice("model_mismatch", detail=claim.message, text=words)
-        if evidence.cosine is None or self.trace.mode == "keywords only":
+        if evidence.cosine is None or self.trace.rules.mode == "keywords only":
             cause = self._why_no_vectors()
             return notice("no_vector", cause=cause, text=words) if cause else words
         place, rowid = self._vector_rank(row), evidence.refs.rowids[row].item()
         if place is None:
             cause = "its text has not been embedded, or the search left its source out"
             return notice("no_vector", cause=self._no_vector.get(rowid) or cause, text=words)
-        pool = min(self.trace.candidate_limit, len(evidence.nearest))
+        pool = min(self.trace.rules.limit, len(evidence.nearest))
         cosine, edge = evidence.cosine[[row, evidence.nearest[pool - 1]]].tolist()
         count = int(np.count_nonzero(~np.isnan(evidence.cosine)))
         return notice("outside_vector_pool", rank=place, of=count, pool=pool, cosine=cosine, edge=edge, text=words)
@@ -269,7 +261,7 @@ class Inquest:
         for claim in self.evidence.notices:
             if claim.code == "provider":
                 return claim.message.rstrip(".")
-        if self.evidence.language and self.trace.mode == "keywords only":
+        if self.evidence.language and self.trace.rules.mode == "keywords only":
             return f"the built-in table does not know {self.evidence.language}"
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
 
@@ -286,22 +278,22 @@ class Inquest:
 
     def _text_gate(self, row: int, text: str) -> Notice:
         """Return why words did not propose `row`, whose chunk holds `text`."""
-        plan, evidence = self.side.plan, self.evidence
-        if self.trace.mode == "vectors only":
+        plan, evidence = self.trace.side.plan, self.evidence
+        if self.trace.rules.mode == "vectors only":
             return notice("words_off")
         if not plan.fts_query:
             return notice("no_word", dropped=tokens.left_out(plan.dropped, evidence.query))
         matches = [(*match, postings) for postings in self.postings if (match := postings.rank_of(row))]
         if matches:
             rank, bm25, postings = min(matches, key=lambda match: match[0])
-            pool = min(self.trace.candidate_limit, len(postings.rows))
+            pool = min(self.trace.rules.limit, len(postings.rows))
             edge = float(postings.bm25[pool - 1])
             return notice("outside_text_pool", rank=rank, pool=pool, bm25=bm25, edge=edge)
         conjoined = " AND " in plan.fts_query
         join = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         # Where any word would do, it lacks all of them.
         lacks = lacking(plan, text) if conjoined else plan.words
-        nowhere = (word for word in plan.words if self.side.frequency.get(word, 1) == 0)
+        nowhere = (word for word in plan.words if self.trace.side.frequency.get(word, 1) == 0)
         every, lacks, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
         hidden = tuple(word for word in lacks if holds(text, word))
         unknown = tuple(word for word in unknown if word not in hidden)
@@ -335,9 +327,9 @@ class WhyNot(Struct, frozen=True):
     """
 
     place: ExplainedLine
-    evidence: Evidence
     trace: Trace
-    fate: Fate
+    fate: Notice
+    """The first gate that stopped it, or the verdict of ranking."""
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
@@ -347,17 +339,17 @@ class WhyNot(Struct, frozen=True):
     @property
     def recalled(self) -> bool:
         """Return whether a chunk that holds the line is recalled."""
-        return isinstance(self.fate, Recalled)
+        return self.fate.kind == "recalled"
 
     @property
     def sent(self) -> bool:
         """Return whether an agent is given the line without asking for the nearest."""
-        return isinstance(self.fate, Recalled) and not self.fate.kept_back and not self.unsent
+        return self.recalled and not self.fate.fields["kept_back"] and not self.unsent
 
 
-def sends(evidence: Evidence, trace: Trace, rowid: int, line: int | None) -> bool:
+def sends(trace: Trace, rowid: int, line: int | None) -> bool:
     """Return whether an agent gets `line` of a chunk by this answer; of the chunk anything without one."""
-    parts = () if trace.keeps_back else excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    parts = () if trace.keeps_back else excerpts(trace)
     return any(part.hit.chunk.rowid == rowid and not part.leaves_out(line) for part in parts)
 
 
@@ -370,7 +362,7 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     rows = {row: ref for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None}
     without = {chunk.rowid: str(chunk) for chunk in (*store.rejected(), *store.withheld())}
     inquest = Inquest(evidence, settings, without)
-    parts = excerpts(inquest.trace, evidence, inquest.trace.settings.whole("query.maxCharacters"))
+    parts = excerpts(inquest.trace)
     sent = {part.hit.chunk.rowid for part in parts if not part.leaves_out(line)}
     # First what an agent gets of the line, then what got farthest.
     ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)
@@ -380,4 +372,4 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     fate = best.fate if best is not None and (best.recalled or place.gate is None) else gate
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
     more = max(0, len(ranked) - LISTED)
-    return WhyNot(place, evidence, inquest.trace, fate, best, others=tuple(accounts[1:]), more=more, unsent=unsent)
+    return WhyNot(place, inquest.trace, fate, best, others=tuple(accounts[1:]), more=more, unsent=unsent)

@@ -19,20 +19,23 @@ from msgspec.structs import replace
 from memory_tui import tokens
 from memory_tui.config.settings import BY_KEY, profile_named, show
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, Turn
-from memory_tui.explain.why_not import Fate, holds
+from memory_tui.explain.why_not import holds
 from memory_tui.formatting import one_line, plural
 from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
+from memory_tui.search.lexical_2026_9 import by_words
+from memory_tui.search.rank import Trace
 from memory_tui.search.score import decay_factor
-from memory_tui.search.trace import Candidate, ChunkRef, MeasurePart, Mode, QueryPlan, Recalled, Trace
-from memory_tui.sentences import LEFT_OUT, Notice, against, as_notice, language_label, notice, number, ordinal, quoted
+from memory_tui.search.trace import Candidate, ChunkRef, Hit, MeasurePart, Mode, QueryPlan
+from memory_tui.sentences import LEFT_OUT, Notice, against, language_label, notice, number, ordinal, quoted
 
 
-def label(fate: Fate) -> str:
+def label(fate: Notice) -> str:
     """Return what became of a line as a title: RECALLED 3rd, NEAREST 3rd, or NOT RECALLED with its gate."""
-    if not isinstance(fate, Recalled):
-        return f"NOT RECALLED ({as_notice(fate).brief})"
-    return f"NEAREST {ordinal(fate.place)}, kept back" if fate.kept_back else f"RECALLED {ordinal(fate.place)}"
+    if fate.kind != "recalled":
+        return f"NOT RECALLED ({fate.brief})"
+    place = ordinal(fate.fields["place"])
+    return f"NEAREST {place}, kept back" if fate.fields["kept_back"] else f"RECALLED {place}"
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -138,9 +141,9 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     """Return the lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
     named = candidate.level > 0
     lines = [
-        _vector(candidate, trace),
-        _text(candidate, trace),
-        ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid),
+        ScoreLine("vector", _vector(candidate, trace), "+", candidate.vector_points),
+        ScoreLine("text", _text(candidate, trace), "+", candidate.text_points),
+        ScoreLine(*_SIDES[trace.rules.mode], "=", candidate.hybrid),
         *_second(candidate),
         *(_named(candidate) if named else [_age(candidate, trace)]),
     ]
@@ -149,11 +152,11 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         if factor.term == "project" or not named:
             marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
             lines.append(ScoreLine("factor", marker, "x", factor.value))
-    if profile_named(trace.profile).exact_paths and not candidate.hybrid and candidate.merit and not named:
+    if trace.rules.profile.exact_paths and not candidate.hybrid and candidate.merit and not named:
         how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
         lines.append(ScoreLine("order", how))
     if candidate.date_points:
-        plan = trace.plan
+        plan = trace.side.plan
         title, how = "title", "the question is the title or file name of this note"
         if plan.time:
             title, how = "day", f'"{plan.time_words}" names {plan.time}, or some days before'
@@ -194,9 +197,9 @@ def _redone(lines: Sequence[ScoreLine]) -> bool:
 
 def _gate(candidate: Candidate, trace: Trace) -> str:
     """Return a score beside what it had to reach, and its place beside the limit."""
-    verdict, most = candidate.verdict, trace.settings.whole("query.maxResults")
-    rescued, place = isinstance(verdict, Recalled) and verdict.rescued, getattr(verdict, "place", 0)
-    floor = trace.settings.number("query.minScore") if rescued else float(getattr(verdict, "floor", trace.floor))
+    fields, most = candidate.verdict.fields, trace.settings.whole("query.maxResults")
+    place = fields.get("place", 0)
+    floor = trace.rules.min_score if fields.get("rescued") else fields.get("floor", trace.floor)
     order = f"  {ordinal(place)} {'<=' if place <= most else '>'} {most}" if place else ""
     return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
 
@@ -212,25 +215,24 @@ def _weight(weight: float) -> str:
     return f"x {number(round(weight, 4))}"
 
 
-def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
+def _vector(candidate: Candidate, trace: Trace) -> str:
     """Return what meaning gives, and how the profile makes it of a cosine."""
-    cosine, score, profile = candidate.cosine, candidate.vector, profile_named(trace.profile)
+    cosine, score, profile = candidate.cosine, candidate.vector, trace.rules.profile
     if cosine is None:
-        return ScoreLine("vector", _no_cosine(trace), "+", 0.0)
+        return _no_cosine(trace)
     if not candidate.vector_points:
         how = f"cosine {cosine:.3f}  counts 0"
-    elif profile.vector_score == "share" and registry.is_model(trace.provider):
-        scale = trace.vector_scale
+    elif profile.vector_score == "share" and registry.is_model(trace.evidence.provider):
+        scale = trace.candidates.vector_scale
         above = f"above the notes' median {score * scale:.5f}  / best {scale:.5f}"
         how = f"cosine {cosine:.4f}, {above} = {score:.3f}"
     elif profile.vector_score == "share":
-        how = f"cosine {cosine:.4f}  / best {trace.vector_scale:.4f} = {score:.3f}"
-    elif floor := profile.floor_of(trace.provider):
+        how = f"cosine {cosine:.4f}  / best {trace.candidates.vector_scale:.4f} = {score:.3f}"
+    elif floor := profile.floor_of(trace.evidence.provider):
         how = f"{floor:g} + {1 - floor:g} x cosine {cosine:.4f} = {score:.3f}"
     else:
         how = f"cosine {score:.4f}"
-    rank = _rank(candidate.vector_rank, trace.funnel.vector_pool)
-    return ScoreLine("vector", f"{how}  {rank}  {_weight(candidate.vector_weight)}", "+", candidate.vector_points)
+    return f"{how}  {_rank(candidate.vector_rank, trace.funnel.vector_pool)}  {_weight(candidate.vector_weight)}"
 
 
 def _cause(trace: Trace, otherwise: str) -> str:
@@ -243,7 +245,7 @@ def _no_cosine(trace: Trace) -> str:
     """Return why a chunk has no cosine, whether it alone has none or nothing has one."""
     if trace.funnel.vector_matches:
         return "this chunk has no vector"
-    lacking = "index has no vectors" if trace.mode == "keywords only" else "question has no vector"
+    lacking = "index has no vectors" if trace.rules.mode == "keywords only" else "question has no vector"
     return _cause(trace, otherwise=f"the {lacking}")
 
 
@@ -254,67 +256,71 @@ def answered_by(trace: Trace) -> tuple[str, str]:
         hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
         return language_label(unknown.fields["language"], unknown.fields["known"]), hardly
     ways: tuple[tuple[bool, str, str], ...] = (
-        (trace.mode == "nothing", "by nothing", _cause(trace, "no word to look for")),
-        (trace.mode == "keywords only", "by words only", _cause(trace, "the index has no vectors")),
-        (trace.mode == "vectors only", "by vectors only", _WORDS_OFF),
+        (trace.rules.mode == "nothing", "by nothing", _cause(trace, "no word to look for")),
+        (trace.rules.mode == "keywords only", "by words only", _cause(trace, "the index has no vectors")),
+        (trace.rules.mode == "vectors only", "by vectors only", _WORDS_OFF),
         ("unknown_words" in codes, "by words only", _NO_VECTOR["unknown_words"]),
-        (not trace.plan.fts_query, "by vectors only", "no word to look for"),
-        ("meaning_alone" in codes, "by vectors only", trace.plan.unmatched),
+        (not trace.side.plan.fts_query, "by vectors only", "no word to look for"),
+        ("meaning_alone" in codes, "by vectors only", trace.side.plan.unmatched),
     )
     return next(((by, why) for is_true, by, why in ways if is_true), ("by words and vectors", ""))
 
 
 def _unmatched(trace: Trace) -> str:
     """Return why words gave a chunk nothing; a word that was left out may well stand in it."""
-    plan = trace.plan
+    plan = trace.side.plan
     if not plan.words:
         return "no word to look for"
     # Any word would do under our own profile, and where keywords are looked for one by one.
-    if profile_named(trace.profile).join == "OR" or " OR " in plan.fts_query:
+    if trace.rules.profile.join == "OR" or " OR " in plan.fts_query:
         return "no word that counts matched" if plan.dropped else "no word matched"
     # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
-    return "not all words matched" if len(tokens.as_asked(plan.words, trace.query)) > 1 else "the word did not match"
+    asked = tokens.as_asked(plan.words, trace.evidence.query)
+    return "not all words matched" if len(asked) > 1 else "the word did not match"
 
 
-def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
+def _text(candidate: Candidate, trace: Trace) -> str:
     """Return what words give, and how the profile makes it of bm25."""
-    rules, score = profile_named(trace.profile), candidate.text
-    if trace.mode == "vectors only":
-        return ScoreLine("text", _WORDS_OFF, "+", 0.0)
+    rules, score = trace.rules.profile, candidate.text
+    if trace.rules.mode == "vectors only":
+        return _WORDS_OFF
     if candidate.lexical is not None:
-        return ScoreLine("text", _lexical(candidate, trace), "+", candidate.text_points)
+        return _lexical(candidate, candidate.lexical, trace)
     if candidate.bm25 is None:
-        return ScoreLine("text", _unmatched(trace), "+", 0.0)
+        return _unmatched(trace)
     relevance = -candidate.bm25
     if not score and not candidate.text_rank and rules.text_score != "magnitude":
-        outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
-        return ScoreLine("text", f"bm25 {relevance:.4g}  {outside}", "+", 0.0)
+        return f"bm25 {relevance:.4g}  not among the {trace.funnel.text_pool} candidates, counts 0"
     if rules.text_score == "magnitude":
-        how = f"bm25 {relevance:.4g}  / best {trace.text_scale:.4g} = {score:.3f}"
+        how = f"bm25 {relevance:.4g}  / best {trace.candidates.text_scale:.4g} = {score:.3f}"
     elif rules.text_score == "saturated":
         how = f"bm25 {abs(relevance):.4g}  {'1' if relevance <= 0 else 'r'}/(1+r) = {score:.3f}"
     else:
         how = f"bm25 {relevance:.4g}  always {score:.1f} in this release"
-    rank = _rank(candidate.text_rank, trace.funnel.text_pool)
-    return ScoreLine("text", f"{how}  {rank}  {_weight(candidate.text_weight)}", "+", candidate.text_points)
+    return f"{how}  {_ranked(candidate, trace)}"
 
 
-def _lexical(candidate: Candidate, trace: Trace) -> str:
+def _ranked(candidate: Candidate, trace: Trace) -> str:
+    """Return the rank by words, and what words weigh."""
+    return f"{_rank(candidate.text_rank, trace.funnel.text_pool)}  {_weight(candidate.text_weight)}"
+
+
+def _lexical(candidate: Candidate, part: Hit, trace: Trace) -> str:
     """Return how the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
-    part = candidate.lexical
-    if part is None or (not part.body and not part.level and not candidate.text_rank):
+    if not part.body and not part.level and not candidate.text_rank:
         return _unmatched(trace)
     term = f'keyword "{part.term}" alone  ' if part.term else ""
-    end = f"{_rank(candidate.text_rank, trace.funnel.text_pool)}  {_weight(candidate.text_weight)}"
+    end = _ranked(candidate, trace)
+    if not part.body and part.level:
+        return "found by its path alone"
     if not part.body:
-        path = f"{term}words in its path {candidate.text:.3f}  {end}"
-        return "found by its path alone" if part.level else path
+        return f"{term}words in its path {candidate.text:.3f}  {end}"
     if not candidate.text_points:
         return f"{term}looked through for its words: no points"
-    gains = (part.asked, part.held, part.path_words, part.length)
-    named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
-    steps = [f"{part.text_score:.4f} bm25", *(f"+ {gain:.4f} {name}" for gain, name in named if gain)]
-    most = ", 1 at most" if part.text_score + sum(gains) > 1 else ""
+    named = zip(part.gain, ("words asked", "share of its words", "words in path", "length"), strict=True)
+    text_score = by_words(part)
+    steps = [f"{text_score:.4f} bm25", *(f"+ {gain:.4f} {name}" for gain, name in named if gain)]
+    most = ", 1 at most" if text_score + sum(part.gain) > 1 else ""
     return f"{term}{'  '.join(steps)}  = {candidate.text:.3f}{most}  {end}"
 
 
@@ -367,7 +373,7 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if candidate.age_basis == "off":
         return ScoreLine("age", "decay is off")
-    days, multiplies = candidate.age_days, profile_named(trace.profile).age == "multiply"
+    days, multiplies = candidate.age_days, trace.rules.profile.age == "multiply"
     # What age adds is its weight, of that of all parts of the score, times what age leaves of 1.
     most = f"{trace.settings.number('recency.weight'):g}/{1 / candidate.share:.10g}"
     left = float(decay_factor(np.array(np.nan if days is None else days), half_life))
@@ -400,7 +406,7 @@ def _mmr(candidate: Candidate) -> ScoreLine:
 
 def sent_of(trace: Trace) -> int:
     """Return how many passages the agent gets."""
-    return sum(isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back for hit in trace.recalled)
+    return 0 if trace.keeps_back else len(trace.recalled)
 
 
 def pipeline(trace: Trace) -> str:
@@ -444,7 +450,10 @@ class MatchedWords:
     @classmethod
     def of(cls, trace: Trace) -> MatchedWords:
         """Return the words that `trace` was answered by; none where no words answered."""
-        return cls(QueryPlan() if trace.mode in ("vectors only", "nothing") else trace.plan, trace.profile)
+        return cls(
+            QueryPlan() if trace.rules.mode in ("vectors only", "nothing") else trace.side.plan,
+            trace.rules.profile.name,
+        )
 
     def counts(self, text: str) -> dict[str, int]:
         """Return how often each word stands in `text`."""
@@ -514,7 +523,7 @@ def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, s
 
     `reader` prints a note; `by_itself`: who answers indexes where the settings allow it.
     """
-    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    pending = [item for item in trace.evidence.unsearchable if item.state == "pending"]
     if not pending:
         return None
     most, due, steps = 5, [item for item in pending if not item.patient], []
@@ -536,9 +545,9 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
 
     With `chunk`, what is indexed with its text counts as well: its file name, the day in it, the headings above it.
     """
-    plan, any_word = trace.plan, profile_named(trace.profile).join == "OR"
-    words = MatchedWords(plan, trace.profile)
-    added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
+    plan, any_word = trace.side.plan, trace.rules.profile.join == "OR"
+    words = MatchedWords(plan, trace.rules.profile.name)
+    added = chunk is not None and any_word and not plan.inside and trace.rules.mode != "vectors only"
     counts = words.counts(text)
     in_name = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
     # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
@@ -548,7 +557,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     # A run of Chinese, Japanese or Korean characters is searched as its pairs.
     by_run: dict[str, list[str]] = {}
     for word in counts:
-        by_run.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
+        by_run.setdefault(tokens.as_asked([word], trace.evidence.query)[0], []).append(word)
     for run, searched in by_run.items():
         matched = [word for word in searched if counts[word] or in_name.get(word)]
         if not matched:
@@ -559,13 +568,13 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
             lists[""].append(f"{run} {counts[run] + named}x{share if named else ''}")
         else:
             lists[""].append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
-    dropped = (claim.fields for claim in left_out(plan, trace.profile))
+    dropped = (claim.fields for claim in left_out(plan, trace.rules.profile.name))
     lists["left out"] = [f"{', '.join(_whole(row['words'], trace))} ({LEFT_OUT[row['reason']]})" for row in dropped]
     parts = [f"{title}: {', '.join(each)}".removeprefix(": ") for title, each in lists.items() if each]
     how = []
     if say_how and plan.time:
         parts.append(f'"{plan.time_words}" is read as {plan.time}{"" if plan.time_alone else ", not searched"}')
-    if say_how and trace.mode == "vectors only" and plan.words:
+    if say_how and trace.rules.mode == "vectors only" and plan.words:
         how.append("not searched, only counted")
     if say_how and any_word and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
         how.append("Chinese, Japanese and Korean text is matched as pairs of characters")
@@ -575,7 +584,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
 
 def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
     """Return words as a person asked them; of pairs of characters, which are no words, how many of which run."""
-    runs = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
+    runs = {word: tokens.as_asked([word], trace.evidence.query)[0] for word in dropped}
     pairs = Counter(run for word, run in runs.items() if run != word)
     whole = [word for word, run in runs.items() if run == word]
     return whole + [f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()]
@@ -583,5 +592,5 @@ def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
 
 def file_line(path: str, trace: Trace) -> ScoreLine:
     """Return whether the note on disk is what was indexed, as far as the last look at the folder knows."""
-    waiting = next((item for item in trace.unsearchable if item.path == path), None)
+    waiting = next((item for item in trace.evidence.unsearchable if item.path == path), None)
     return ScoreLine("file", f"{waiting.state}: {waiting.detail}" if waiting else "indexed as it is on disk")

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,10 +27,10 @@ from memory_tui.openclaw import prompt
 from memory_tui.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Mode, Trace
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import Mode
 from memory_tui.secrets import instructions
-from memory_tui.sentences import as_notice, why_empty
+from memory_tui.sentences import why_empty
 from memory_tui.workspace import roots
 from memory_tui.workspace.chunking import Chunk, chunk_note
 from memory_tui.workspace.notes import Annotations, is_overtaken, without_markers
@@ -51,7 +51,6 @@ _KNOBS = {"maxResults": "query.maxResults", "minScore": "query.minScore", "maxCh
 """What an agent may ask for, with the knob that it turns."""
 AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
-Ranking: TypeAlias = tuple[Trace, Evidence]
 
 
 class AnswerRules(Struct, frozen=True):
@@ -107,11 +106,11 @@ def memory_search(
         by_qmd = None if by_words else memory.backend.ask(query, max_results, source, stop)
         if by_qmd is not None:
             return TracedAnswer(_qmd_answer(by_qmd, request, rules), None)
-        rank = partial(memory.search.ranked, query, settings, stop, source)
-        trace, evidence = rank(by_words=True) if by_words else _ranked_when_indexed(memory, rank, stop)
+        rank = partial(memory.search.search, query, settings, stop, source)
+        trace = rank(by_words=True) if by_words else _ranked_when_indexed(memory, rank, stop)
         # At the level "nothing holds these words" an agent gets hits only where it asks for the nearest.
         is_sent = request.get("nearest", False) or not trace.keeps_back
-        passages = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters")) if is_sent else ()
+        passages = excerpts.excerpts(trace) if is_sent else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
@@ -159,14 +158,14 @@ def _require(memory: Engine, source: str) -> None:
         raise IndexUnavailable(f"The {name} are not part of this memory.", step)
 
 
-def _ranked_when_indexed(memory: Engine, rank: Callable[[], Ranking], stop: Stop) -> Ranking:
+def _ranked_when_indexed(memory: Engine, rank: Callable[[], Trace], stop: Stop) -> Trace:
     """Return what `rank` returns, once notes that are being indexed are there, or have taken too long.
 
     Before the first index is made there is nothing to rank: that is waited for longer. Raises what `rank` raises.
     """
     _wait(memory, _UNDER_WAY_SECONDS, stop)
-    if ranking := _indexed(rank):
-        return ranking
+    if trace := _indexed(rank):
+        return trace
     memory.index.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
@@ -175,19 +174,19 @@ def _ranked_when_indexed(memory: Engine, rank: Callable[[], Ranking], stop: Stop
             # This process has made it, or failed: `rank` tells which.
             break
         # The first index is made by another process, whose end cannot be waited for.
-        if ranking := _indexed(rank):
-            return ranking
+        if trace := _indexed(rank):
+            return trace
         time.sleep(_PAUSE_SECONDS)
     return rank()
 
 
-def _indexed(rank: Callable[[], Ranking]) -> Ranking | None:
+def _indexed(rank: Callable[[], Trace]) -> Trace | None:
     """Return the ranking, None while nothing is indexed."""
     try:
-        trace, evidence = rank()
+        trace = rank()
     except IndexUnavailable:
         return None
-    return None if trace.empty and trace.empty.kind == "empty_index" else (trace, evidence)
+    return None if trace.empty and trace.empty.kind == "empty_index" else trace
 
 
 def _wait(memory: Engine, seconds: float, stop: Stop) -> None:
@@ -204,10 +203,10 @@ def _wait(memory: Engine, seconds: float, stop: Stop) -> None:
 
 def _ranked_answer(trace: Trace, passages: Sequence[Excerpt], provider: str, rules: AnswerRules) -> dict[str, Any]:
     """Return what an agent is told of a ranking, of which it gets `passages`; `provider` is the one that was chosen."""
-    reply: dict[str, Any] = {"about": UNTRUSTED, "results": [*map(_row, passages)], "provider": trace.provider}
-    reply |= {"citations": rules.citations, "mode": _MODES[trace.mode]}
-    if trace.provider != "none":
-        reply["model"] = trace.model
+    reply: dict[str, Any] = {"about": UNTRUSTED, "results": [*map(_row, passages)], "provider": trace.evidence.provider}
+    reply |= {"citations": rules.citations, "mode": _MODES[trace.rules.mode]}
+    if trace.evidence.provider != "none":
+        reply["model"] = trace.evidence.model
     if fallback := _fallback(trace, provider):
         reply["fallback"] = fallback
     if trace.level is not None and trace.recalled:
@@ -216,12 +215,12 @@ def _ranked_answer(trace: Trace, passages: Sequence[Excerpt], provider: str, rul
         nearest = {} if passages else {"nearest": len(trace.recalled)}
         reply["answerLevel"] = {**level, "sentence": one_line(trace.level.sentence), **nearest}
     if trace.empty is not None:
-        sentence, step = map(one_line, why_empty(trace.empty, trace.profile))
+        sentence, step = map(one_line, why_empty(trace.empty, trace.rules.profile.name))
         reply["empty"] = {"reason": trace.empty.kind, "sentence": sentence, "nextStep": step}
         reply["nearestMisses"] = []
         for miss in trace.lost[:NEAREST_MISSES]:
             lines = _lines(miss.chunk.path, miss.chunk.start_line, miss.last_line)
-            reason = one_line(as_notice(miss.verdict).message)
+            reason = one_line(miss.verdict.message)
             reply["nearestMisses"].append({**lines, "score": miss.score, "reason": reason})
     _cite_and_clamp(reply, rules)
     if lacking := wording.notes_lacking(trace, "memory_get", by_itself=True):
@@ -556,12 +555,12 @@ def _with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], 
         entry,
         settings={key: values[key].value for key in TUNE_KEYS},
         requested={key: values[key].value for key in TUNE_KEYS if values[key].origin == AGENT},
-        provider=trace.provider,
-        model=trace.model,
-        mode=trace.mode,
-        generation=trace.generation,
-        index=trace.uuid,
-        now=trace.now,
+        provider=trace.evidence.provider,
+        model=trace.evidence.model,
+        mode=trace.rules.mode,
+        generation=trace.evidence.generation,
+        index=trace.evidence.uuid,
+        now=trace.evidence.now,
         ranked=len(trace.recalled),
         hits=tuple(_logged_hit(passage, cut=is_cut and passage is delivered[-1]) for passage in delivered),
         level=recall_log.level_of(trace),

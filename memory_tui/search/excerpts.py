@@ -13,19 +13,11 @@ from collections.abc import Collection, Sequence, Set
 
 from msgspec import Struct
 
-from memory_tui import jsstring, tokens
-from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Candidate, Trace
+from memory_tui import tokens
+from memory_tui.search.rank import LENGTH, Trace
+from memory_tui.search.trace import Candidate
 
 # --- cutting -------------------------------------------------------------------------------------------------------
-
-LENGTH = 700
-"""UTF-16 units of a snippet (OpenClaw)."""
-
-
-def head(text: str) -> str:
-    """Return the first 700 UTF-16 units, never half a character (OpenClaw)."""
-    return jsstring.utf16_head(text, LENGTH)
 
 
 def _matches(text: str, words: Collection[str]) -> list[tuple[int, str]]:
@@ -137,20 +129,19 @@ class _Core(Struct, frozen=True):
         return self.of_chunk[self.first : self.last + 1]
 
 
-def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
+def excerpts(trace: Trace) -> tuple[Excerpt, ...]:
     """Return what an agent gets of the answer: a passage of each recalled hit, in their order.
 
-    `evidence` is what `trace` was made of. Without `characters` there is room for all; without a second stage they are
-    the snippets.
+    Where the settings bound no characters, there is room for all; without a second stage they are the snippets.
     """
-    texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
+    texts = [trace.evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
     if not all(hit.line for hit in trace.recalled):
         return tuple(
             Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet.strip() == text.strip())
             for hit, text in zip(trace.recalled, texts, strict=True)
         )
-    budget = characters or sum(len(text) + 1 for text in texts)
-    cores = [_core(hit, text, trace.plan.words) for hit, text in zip(trace.recalled, texts, strict=True)]
+    budget = trace.settings.whole("query.maxCharacters") or sum(len(text) + 1 for text in texts)
+    cores = [_core(hit, text, trace.side.plan.words) for hit, text in zip(trace.recalled, texts, strict=True)]
     taken = {line for core in cores for line in core.lines}
     # The line that decided stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
     share = budget // (2 * len(cores) or 1)
@@ -164,7 +155,7 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         lines = _grown(core, room + 1, taken)
         taken.update(lines)
         # Only where there is no room for the core something is cut, and then the line that decided stands first.
-        written = window(lines[0].text, trace.plan.words, room), *(line.text for line in lines[1:])
+        written = window(lines[0].text, trace.side.plan.words, room), *(line.text for line in lines[1:])
         passage = "\n".join(written)[:room].removesuffix("\r")
         last = lines[passage.count("\n")].number
         result.append(Excerpt(hit, lines[0].number, last, passage, is_whole=passage.strip() == text.strip()))

@@ -15,7 +15,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from itertools import filterfalse
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import numpy as np
@@ -27,7 +27,7 @@ from memory_tui.index.database import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, distinct
 from memory_tui.search.keyword import LATIN, TRIGRAM, KeywordSide, Matcher, keywords
-from memory_tui.search.trace import ChunkRef, Floats, QueryPlan
+from memory_tui.search.trace import NO_BOOST, Boost, Floats, Hit
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.notes import INVALID_PROJECT, Annotations
 
@@ -42,53 +42,14 @@ _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0
 the most that length gives."""
 
 
-class Boost(NamedTuple):
-    """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
-
-    query: float
-    text: float
-    path: float
-    length: float
-
-
-NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
-
-
-class Hit(NamedTuple):
-    """A chunk that words or a path found in OpenClaw 2026.9; `row` is its place in the corpus.
-
-    `score` is the keyword score, `bm25` FTS5's own number (NaN where nothing was matched). `level` is how exactly the
-    question names its path. `body` tells whether its text was found, `term` which search gave the score.
-    """
-
-    row: int
-    ref: ChunkRef
-    term: int = 0
-    level: int = 0
-    body: bool = False
-    score: float = 0.0
-    text_score: float = 0.0
-    path_score: float = 0.0
-    bm25: float = np.nan
-    gain: Boost = NO_BOOST
-
-
-class TermSearch(Struct, frozen=True):
-    """One search of the lexical side: for the whole question, or for one `term` of it."""
-
-    term: str
-    plan: QueryPlan
-    frequency: Mapping[str, int]
-
-
 class Lexical(Struct, frozen=True):
-    """The keyword side of OpenClaw 2026.9: its searches, the whole question first, and their `hits` as one list.
+    """The keyword side of OpenClaw 2026.9: what the `words` of the whole question found, None where nothing was looked
+    for, and the `hits` of all its searches as one list.
 
     `annotations` are those of rows that have any; `active` are the keys of the projects that the agent works on.
     """
 
-    plan: QueryPlan = QueryPlan()
-    searches: tuple[TermSearch, ...] = ()
+    words: KeywordSide | None = None
     hits: tuple[Hit, ...] = ()
     annotations: Mapping[int, Annotations] = {}
     levels: Mapping[int, int] = {}
@@ -134,6 +95,11 @@ def boost(words: frozenset[str], text: str, path: str) -> Boost:
         _PATH_WORD * sum(word in folded for word in words),
         min(jsstring.utf16_len(text[:_LENGTH_UNITS]) / _LENGTH_UNITS, _MOST_LENGTH),
     )
+
+
+def by_words(hit: Hit) -> float:
+    """Return the text score of the search that gave a hit its score, where `text_score` is the best of any search."""
+    return hit.text_score if np.isnan(hit.bm25) else float(saturated(np.array(hit.bm25)))
 
 
 def boosted(text_score: float, gain: Boost) -> float:
@@ -392,14 +358,6 @@ _path_index = functools.lru_cache(maxsize=4)(PathIndex)
 # --- one question --------------------------------------------------------------------------------------------------
 
 
-class _Findings(Struct, frozen=True):
-    """What one search found: the best `rows` with their bm25 (NaN where none was matched), and hits by `paths`."""
-
-    rows: Sequence[int]
-    bm25: Sequence[float]
-    paths: Sequence[Hit]
-
-
 def _annotations(store: Store, corpus: Corpus) -> Mapping[int, Annotations]:
     """Return what the annotations of rows say."""
     rowids = store.annotations()
@@ -412,60 +370,41 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
     `whole` is what the words of the whole query found. Raises QueryError, Cancelled.
     """
-    corpus = matcher.corpus
+    corpus, texts, gains = matcher.corpus, dict[int, str](), dict[int, Boost]()
     annotations = corpus.once("annotations", lambda: _annotations(store, corpus))
     index = corpus.once("paths", lambda: _path_index(corpus.files.paths, matcher.cut))
-    levels = index.exact(query)
-    searches: list[TermSearch] = []
+    levels, words = index.exact(query), words_of(query)
     with_chunks = {*distinct(corpus.refs.file_of[matcher.eligible]).tolist()}
 
-    def once(text: str, side: KeywordSide) -> _Findings:
-        """Search for `text` once: in texts, where `side` found its words, and in paths (6.2, 6.4).
+    def find(text: str, side: KeywordSide, term: str = "") -> list[Hit]:
+        """Search for the query or a `term` of it: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
+        rows = side.postings.rows[:LIMIT]
+        # NaN where no word was matched, but the texts were looked through.
+        bm25 = side.postings.bm25[:LIMIT] if matcher.matches(text) else np.full(len(rows), np.nan)
+        rowids, files = corpus.refs.rowids[rows].tolist(), corpus.refs.file_of[rows].tolist()
+        texts.update(store.texts([*{*rowids} - texts.keys()]))
+        hits, scores = [], np.nan_to_num(saturated(bm25)).tolist()
+        for row, rowid, file, rank, score in zip(rows.tolist(), rowids, files, bm25.tolist(), scores, strict=True):
+            if row not in gains:
+                gains[row] = boost(words, texts.get(rowid, ""), corpus.files.paths[file])
+            hit = Hit(row, corpus.refs[row], term, levels.get(file, 0), body=True, bm25=rank, gain=gains[row])
+            hits.append(hit._replace(score=boosted(score, gains[row]), text_score=score))
+        return merged([hits, _by_path(corpus, index.search(text, query, levels, with_chunks), levels, term)])
 
-        The search is kept in `searches`; its place there is the `term` of its hits.
-        """
-        rows = side.postings.rows[:LIMIT].tolist()
-        bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
-        scores = index.search(text, query, levels, with_chunks)
-        paths = _by_path(corpus, scores, levels, term=len(searches))
-        searches.append(TermSearch(text, side.plan, side.frequency))
-        return _Findings(rows, bm25, paths)
-
-    findings = [once(query, whole)]
+    lists = [find(query, whole)]
     # Keywords are looked for one by one where the whole question finds too little (6.7).
-    reached = {*findings[0].rows, *(hit.row for hit in findings[0].paths)}
-    unnamed = [row for row in reached if int(corpus.refs.file_of[row]) not in levels]
+    unnamed = [hit for hit in lists[0] if not hit.level]
     if len(unnamed) < LIMIT:
         terms = fallback_terms(query, trigram=matcher.cut == "trigram")
         # The same words in the same order would be the same search again.
         is_same = core_tokens.WORD.findall(query.lower()) == core_tokens.WORD.findall(" ".join(terms).lower())
-        if not (reached and is_same):
-            findings += [once(term, matcher.openclaw(term)) for term in terms]
-    rows = sorted({row for item in findings for row in item.rows})
-    rowids = corpus.refs.rowids[rows].tolist()
-    texts, words = store.texts(rowids), core_tokens.words_of(query)
-    gains = {
-        row: boost(words, texts.get(rowid, ""), corpus.files.paths[int(corpus.refs.file_of[row])])
-        for row, rowid in zip(rows, rowids, strict=True)
-    }
-    lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(findings)]
+        if not (lists[0] and is_same):
+            lists += [find(term, matcher.openclaw(term), term) for term in terms]
     hits = limited(sorted(merged(lists), key=order_k))
-    return Lexical(searches[0].plan, tuple(searches), tuple(hits), annotations, levels), texts
+    return Lexical(whole, tuple(hits), annotations, levels), texts
 
 
-def _by_text(
-    corpus: Corpus, findings: _Findings, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
-) -> list[Hit]:
-    """Return what search number `term` found in texts, with their boosts (6.2); `levels` are by file."""
-    scores = np.where(np.isnan(findings.bm25), 0.0, saturated(np.array(findings.bm25))).tolist()
-    hits = []
-    for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True):
-        hit = Hit(row, corpus.refs[row], term, levels.get(int(corpus.refs.file_of[row]), 0), body=True, bm25=bm25)
-        hits.append(hit._replace(score=boosted(score, gains[row]), text_score=score, gain=gains[row]))
-    return hits
-
-
-def _by_path(corpus: Corpus, scores: Mapping[int, float], levels: Mapping[int, int], *, term: int) -> list[Hit]:
+def _by_path(corpus: Corpus, scores: Mapping[int, float], levels: Mapping[int, int], term: str) -> list[Hit]:
     """Return the first chunk of each file whose path was found (6.4)."""
     hits = []
     for file, path_score in scores.items():

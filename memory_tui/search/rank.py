@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import count, islice
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -19,17 +19,25 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.config.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
+from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9, score, trace
-from memory_tui.search.excerpts import head
 from memory_tui.search.keyword import LATIN, KeywordSide
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
 from memory_tui.search.score import Candidates, Rules
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
+from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table
 from memory_tui.sentences import Notice, notice, other_vectors
 from memory_tui.tokens import as_asked, function_words, left_out, only_asks, word_stems
 from memory_tui.workspace.notes import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
+
+LENGTH = 700
+"""UTF-16 units of a snippet (OpenClaw)."""
+
+
+def head(text: str) -> str:
+    """Return the first 700 UTF-16 units, never half a character (OpenClaw)."""
+    return jsstring.utf16_head(text, LENGTH)
 
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
@@ -51,62 +59,24 @@ def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
 def rank(evidence: Evidence, settings: Settings) -> Trace:
     """Return `evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
-    rules = Rules.of(evidence, score.tuned(settings))
-    ranking = Ranking.of(evidence, rules)
-    table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
-    level = None
-    if stages:
+    ranking = Trace.of(evidence, settings)
+    rules, table, plan = ranking.rules, ranking.candidates.table, ranking.side.plan
+    if stages := ranking.candidates.stages:
         # Where the question asks for now or for a value, `named` tells of that and not of days.
         of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
         is_title = len(evidence.titled) > 0
         level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=is_title)
-        ranking = replace(ranking, keeps_back=level.keeps_back)
-    passed, by_meaning, by_words, faded, displaced = (
-        int(np.count_nonzero(table[name])) for name in ("passed", "vector_rank", "text_rank", "faded", "displaced")
-    )
-    count = min(rules.results, passed)
+        ranking = replace(ranking, level=level)
+    count = min(rules.results, int(np.count_nonzero(table["passed"])))
     recalled = _marked(tuple(map(ranking.candidate, range(count))), evidence, plan.words)
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
-    return Trace(
-        query=evidence.query,
-        now=evidence.now,
-        mode=rules.mode,
-        profile=rules.profile.name,
-        settings=settings,
-        provider=evidence.provider,
-        model=evidence.model,
-        generation=evidence.generation,
-        plan=plan,
-        candidate_limit=rules.limit,
-        vector_scale=ranking.candidates.vector_scale,
-        text_scale=ranking.candidates.text_scale,
-        floor=ranking.floor,
-        funnel=trace.Funnel(
-            chunks=len(evidence.refs),
-            files=evidence.files,
-            vector_matches=evidence.embedded if score.compares(evidence, rules.profile) else 0,
-            vector_pool=by_meaning,
-            text_matches=ranking.candidates.text_matches if by_words else 0,
-            text_pool=by_words,
-            candidates=len(table),
-            removed_by_decay=faded,
-            over_gate=passed,
-            displaced=displaced,
-            recalled=count,
-        ),
-        recalled=recalled,
-        lost=Losers(ranking, losers),
-        losers=losers,
-        candidates=table,
-        chunks=evidence.refs.take(table["row"]),
-        unsearchable=evidence.unsearchable,
-        notices=(*_as_told(evidence, rules), *_notices(ranking, settings, recalled)),
+    ranking = replace(ranking, recalled=recalled, lost=Losers(ranking, losers))
+    return replace(
+        ranking,
+        notices=(*_as_told(evidence, rules), *_notices(ranking)),
         empty=None if recalled else _empty_reason(ranking),
-        nearest_by=evidence.nearest_by,
-        timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=rules.mode) if evidence.who else None,
-        uuid=evidence.uuid,
-        level=level,
+        timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
     )
 
 
@@ -191,9 +161,9 @@ def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
             yield item
 
 
-def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
-    """Yield what the rules of a profile make of this question, beside what `evidence` says."""
-    evidence, rules = ranking.evidence, ranking.rules
+def _notices(ranking: Trace) -> Iterator[Notice]:
+    """Yield what the rules of a profile make of this question, beside what its evidence says."""
+    evidence, rules, recalled = ranking.evidence, ranking.rules, ranking.recalled
     profile, mode = rules.profile, rules.mode
     if evidence.chunking and profile.name != OWN_PROFILE and evidence.chunking != profile.chunking:
         yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
@@ -205,7 +175,7 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
         if never := sorted(reached & lexical_2026_9.dropped(evidence.lexical.annotations)):
             places = tuple(evidence.refs[row].citation for row in never)
             yield notice("never_recalled_there", profile=profile.name, citations=places)
-    vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
+    vector, text = (ranking.settings.values[f"query.hybrid.{side}Weight"] for side in ("vector", "text"))
     if abs(float(vector.value) + float(text.value) - 1.0) >= 1e-6:
         fields = {"vector": float(vector.value), "vector_origin": vector.origin}
         fields |= {"text": float(text.value), "text_origin": text.origin}
@@ -248,9 +218,9 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
 
 
-def _empty_reason(ranking: Ranking) -> Notice:
+def _empty_reason(ranking: Trace) -> Notice:
     """Return why nothing was recalled: an empty answer must never look like an empty memory."""
-    evidence, side, scores = ranking.evidence, ranking.side, ranking.table["score"]
+    evidence, side, scores = ranking.evidence, ranking.side, ranking.candidates.table["score"]
     if not jsstring.trim(evidence.query):
         return notice("blank_query")
     if len(evidence.refs) == 0:
@@ -358,15 +328,20 @@ def ranges(table: Table) -> Rows:
     return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: Flags) -> Flags:
-    """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
-    lines, first = ranges(table), np.zeros_like(rescued)
-    seen = set(lines[strict].tolist())
-    for item in order:
-        if rescued[item] and lines[item] not in seen:
-            seen.add(int(lines[item]))
-            first[item] = True
-    return first
+def over_gate(order: Rows, table: Table, passed: Flags, rescued: Flags) -> Rows:
+    """Return the candidates of `order` that `passed`, and behind them those that are `rescued`.
+
+    A rescued one does not repeat the lines of one that passed, or of a rescued one before it (section 7.8).
+    """
+    strict, added = order[passed[order]], list[int]()
+    if rescued.any():
+        lines = ranges(table)
+        seen = set(lines[strict].tolist())
+        for item in order[rescued[order]].tolist():
+            if lines[item] not in seen:
+                seen.add(int(lines[item]))
+                added.append(item)
+    return np.concatenate([strict, np.array(added, np.int64)])
 
 
 # --- the order -----------------------------------------------------------------------------------------------------
@@ -411,30 +386,45 @@ _Entry = dict[str, Any]
 """The numbers of one candidate, by column."""
 
 
-class Ranking(Struct, frozen=True):
-    """One ranking of `candidates`, which are in their final order, those that pass the gate first."""
+class Trace(Struct, frozen=True):
+    """One search from question to answer. `recalled` is in the agent's order, `lost` by falling score.
+
+    Everything is decided when it is made; only the records of losers are written out when they are looked at.
+    `candidates` are in their final order, those that pass the gate first.
+    """
 
     evidence: Evidence
-    side: KeywordSide
+    settings: Settings
     rules: Rules
+    side: KeywordSide
+    """The words that were searched, and what they found."""
     candidates: Candidates
-    table: Table
-    """That of the candidates."""
     measured: Floats
     """What the second stage of each part of the question measured: (parts, candidates, measures), 0 where it did not
     look."""
     floor: float
+    """What a score had to reach: minScore, or the relaxed floor where that is in force."""
     relaxed: bool
-    keeps_back: bool = False
-    """Whether the level of the answer keeps its hits back."""
+    level: trace.AnswerLevel | None = None
+    """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
+    recalled: tuple[Candidate, ...] = ()
+    lost: Sequence[Candidate] = ()
+    notices: tuple[Notice, ...] = ()
+    empty: Notice | None = None
+    """Why nothing was recalled."""
+    who: ServingProvider | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    timings: Mapping[str, float] = {}
+    """Milliseconds per stage: embed, vector, text, rank."""
 
     @classmethod
-    def of(cls, evidence: Evidence, rules: Rules) -> Ranking:
-        """Return the ranking of `evidence` by `rules`: scored, in order, with those told that pass.
+    def of(cls, evidence: Evidence, settings: Settings) -> Trace:
+        """Return the ranking of `evidence` under `settings`: scored, in order, with those told that pass.
 
         A column is read after it was filled in: the scores before the gate, that before the order, that before the
         places. `twin` and `beside` are places in the pool, and those in the final order at last.
         """
+        rules = Rules.of(evidence, score.tuned(settings))
         side = score.side_of(evidence, rules)
         candidates = score.candidates_of(evidence, side, rules)
         table = candidates.table
@@ -450,65 +440,114 @@ class Ranking(Struct, frozen=True):
         ordered = groups(table["level"], table, lead)
         by_worth = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
         if rules.mmr and len(order) > 1:
-            steps = list(varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules))
-            order = np.array([step.item for step in steps], np.int64)
-            table["relevance"][order] = [step.relevance for step in steps]
-            table["similarity"][order] = [step.similarity for step in steps]
-            table["twin"][order] = [step.nearest for step in steps]
+            steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
+            order, *columns = map(np.array, zip(*steps, strict=True))
+            table["relevance"][order], table["similarity"][order], table["twin"][order] = columns
             table["chosen"][order] = np.arange(1, len(order) + 1)
-        rescued = gate.rescued[0]
-        if rescued.any():
-            rescued = without_repeats(order.tolist(), table, gate.passed[0], rescued)
-        passed = gate.passed[0] | rescued
-        # Rescued candidates follow all others.
-        order, by_worth = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, by_worth))
-        table["passed"], table["rescued"] = passed, rescued
+        through = over_gate(order, table, gate.passed[0], gate.rescued[0])
+        table["passed"][through] = True
+        table["place"][through] = np.arange(1, len(through) + 1)
+        table["rescued"] = table["passed"] & gate.rescued[0]
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
         table["bar"] = np.where(gate.keyword, floor, rules.min_score)
-        table["faded"] = ~passed & (table["age_factor"] < 1.0) & (table["fresh"] >= table["bar"])
-        through = order[passed[order]]
-        table["place"][through] = np.arange(1, len(through) + 1)
+        table["faded"] = ~table["passed"] & (table["age_factor"] < 1.0) & (table["fresh"] >= table["bar"])
         # These would be recalled without variety; none is displaced where variety did not choose.
-        plain = by_worth[passed[by_worth]][: rules.results]
+        plain = over_gate(by_worth, table, gate.passed[0], table["rescued"])[: rules.results]
         table["displaced"][plain] = (table["place"][plain] > rules.results) & bool(table["chosen"].any())
-        candidates = _in_order(candidates, np.concatenate([through, order[~passed[order]]]))
-        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed)
+        candidates = _in_order(candidates, np.concatenate([through, order[~table["passed"][order]]]))
+        return cls(evidence, settings, rules, side, candidates, _measured(candidates), floor, relaxed)
+
+    @property
+    def funnel(self) -> trace.Funnel:
+        """Return how many chunks were left after each stage."""
+        evidence, table = self.evidence, self.candidates.table
+        passed, by_meaning, by_words, faded, displaced = (
+            int(np.count_nonzero(table[name])) for name in ("passed", "vector_rank", "text_rank", "faded", "displaced")
+        )
+        return trace.Funnel(
+            chunks=len(evidence.refs),
+            files=evidence.files,
+            vector_matches=evidence.embedded if score.compares(evidence, self.rules.profile) else 0,
+            vector_pool=by_meaning,
+            text_matches=self.candidates.text_matches if by_words else 0,
+            text_pool=by_words,
+            candidates=len(table),
+            removed_by_decay=faded,
+            over_gate=passed,
+            displaced=displaced,
+            recalled=len(self.recalled),
+        )
+
+    def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
+        """Return the places of the candidates that one side proposed, in the order in which it did."""
+        ranks = self.candidates.table[rank]
+        # Rank 0, of those that it did not propose, sorts first and is cut off.
+        return list(map(int, np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :]))
+
+    def at_row(self, row: int) -> Candidate | None:
+        """Return the candidate that stands at `row` of the evidence, without the others being written out."""
+        places = np.flatnonzero(self.candidates.table["row"] == row)
+        if not len(places):
+            return None
+        at = int(places[0])
+        return self.recalled[at] if at < len(self.recalled) else self.candidate(at)
+
+    @property
+    def keeps_back(self) -> bool:
+        """Return whether an agent gets none of the hits, unless it asks for the nearest."""
+        return self.level is not None and self.level.keeps_back
+
+    @property
+    def count(self) -> str:
+        """Return how many of all are recalled, in words; nearest ones where an agent gets none of them."""
+        word = "Nearest" if self.keeps_back else "Recalled"
+        return f"{word} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
-        fresh = self.table["fresh"]
+        fresh = self.candidates.table["fresh"]
         if self.rules.decay and self.rules.profile.age == "add":
             # Where age adds, everything else counts less for it: so the score is made anew without age.
             fresh = score.score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
-        return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
+        return int(np.count_nonzero(~self.candidates.table["passed"] & (fresh >= self.rules.min_score)))
 
-    def _verdict(self, entry: _Entry) -> trace.Verdict:
-        """Return what became of a candidate."""
-        place, limit, relaxed = entry["place"], self.rules.results, self.relaxed and entry["keyword"]
+    def _verdict(self, entry: _Entry) -> Notice:
+        """Return what became of a candidate; of those that are not recalled a `margin` is what they are short of.
+
+        One that is `kept_back` is among the nearest of an answer whose level says that nothing holds what was asked: an
+        agent gets it only if it asks for the nearest.
+        """
+        place, limit = entry["place"], self.rules.results
         if place > limit and entry["displaced"] and entry["twin"] >= 0:
-            return trace.DisplacedByMmr(self._ref(entry["twin"]), entry["similarity"], place, limit)
+            twin, similarity = self.ref(entry["twin"]), entry["similarity"]
+            return notice("displaced_by_mmr", twin=twin, similarity=similarity, place=place, limit=limit)
         if place > limit:
-            return trace.BeyondLimit(place, limit)
+            return notice("beyond_limit", place=place, limit=limit)
         if place:
-            return trace.Recalled(place, self.relaxed, entry["rescued"], self.keeps_back)
-        margin = entry["bar"] - entry["score"]
+            fields = {"relaxed": self.relaxed, "rescued": entry["rescued"], "kept_back": self.keeps_back}
+            return notice("recalled", place=place, **fields)
+        floor, relaxed = entry["bar"], self.relaxed and entry["keyword"]
+        short = {"floor": floor, "margin": floor - entry["score"]}
         if entry["faded"]:
-            return trace.LoweredByDecay(entry["bar"], margin, entry["age_days"], entry["age_factor"], relaxed)
-        return trace.BelowMinScore(entry["bar"], margin, relaxed)
+            age = {"age_days": entry["age_days"], "factor": entry["age_factor"]}
+            return notice("lowered_by_decay", **short, **age, relaxed=relaxed)
+        return notice("below_min_score", **short, relaxed=relaxed)
 
-    def _ref(self, at: int) -> ChunkRef:
+    def ref(self, at: int) -> ChunkRef:
         """Return where the chunk of candidate number `at` stands."""
-        return self.evidence.refs[int(self.table["row"][at])]
+        return self.evidence.refs[int(self.candidates.table["row"][at])]
 
     def candidate(self, at: int) -> Candidate:
         """Return the record of candidate number `at` with all that made its score."""
         evidence, rules = self.evidence, self.rules
-        entry: _Entry = dict(zip(score.CANDIDATE.names or (), self.table[at].item(), strict=True))
+        entry: _Entry = dict(zip(score.CANDIDATE.names or (), self.candidates.table[at].item(), strict=True))
         row, ref = entry["row"], evidence.refs[entry["row"]]
         verdict, text = self._verdict(entry), evidence.texts[ref.rowid]
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
         second = self._second(at, entry)
+        chosen, twin = entry["chosen"], self.ref(entry["twin"]) if entry["twin"] >= 0 else None
+        hits = evidence.lexical.hits if rules.profile.exact_paths else ()
         # NaN, for want of a number, is the one that differs from itself.
         columns: list[Any] = [entry[name] if entry[name] == entry[name] else None for name in _NUMBERS]
         importance = trace.Factor("importance", entry["importance"], str(annotations.importance or ""))
@@ -518,15 +557,15 @@ class Ranking(Struct, frozen=True):
             chunk=ref,
             verdict=verdict,
             snippet=head(text),
-            line=self._line(entry, text) if entry["inside"] or isinstance(verdict, trace.Recalled) else 0,
+            line=self._line(entry, text) if entry["inside"] or verdict.kind == "recalled" else 0,
             last_line=ref.shown(evidence.texts).end_line,
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
             age_basis=score.ages_of(evidence, rules.profile).date(entry["file"]).basis if rules.decay else "off",
-            mmr=self._choice(entry) if entry["chosen"] else None,
+            mmr=trace.MmrPart(entry["relevance"], entry["similarity"], twin, chosen) if chosen else None,
             factors=(importance, project) if "importance" in rules.profile.terms else (),
-            lexical=self._lexical(row) if rules.profile.exact_paths else None,
+            lexical=next((hit for hit in hits if hit.row == row), None),
             annotations=annotations,
             provenance=self._provenance(row, ref) if rules.profile.exact_paths else None,
             second=second,
@@ -556,7 +595,7 @@ class Ranking(Struct, frozen=True):
             points=weight * entry["second"],
             measures=tuple(measures),
             lost=entry["lost"],
-            beside=self._ref(entry["beside"]) if entry["lost"] else None,
+            beside=self.ref(entry["beside"]) if entry["lost"] else None,
             window=(entry["first_line"] + first, entry["first_line"] + last),
             asked=stage.query if entry["part"] >= 0 else "",
             leads=entry["leads"],
@@ -579,25 +618,12 @@ class Ranking(Struct, frozen=True):
         stage.measure([entry["row"]], [text])
         return int(entry["first_line"]) + stage.places(entry["row"])[0]
 
-    def _choice(self, entry: _Entry) -> trace.MmrPart:
-        twin = self._ref(entry["twin"]) if entry["twin"] >= 0 else None
-        return trace.MmrPart(entry["relevance"], entry["similarity"], twin, entry["chosen"])
-
     def _provenance(self, row: int, ref: ChunkRef) -> trace.Provenance | None:
         # Where the index was cut by the rules of another release, its lexical search did not run.
-        if ref.source != MEMORY or not self.evidence.lexical.searches:
+        if ref.source != MEMORY or self.evidence.lexical.words is None:
             return None
         changed_ms = int(self.evidence.notes.mtimes_ns[int(self.evidence.refs.file_of[row])]) // 1_000_000
         return trace.Provenance(origin_class(ref.path, self.evidence.lexical.origins), "unknown", changed_ms)
-
-    def _lexical(self, row: int) -> trace.LexicalPart | None:
-        """Return how words and paths found a candidate; None where they did not."""
-        hit = next((hit for hit in self.evidence.lexical.hits if hit.row == row), None)
-        if hit is None:
-            return None
-        term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
-        by_words = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
-        return trace.LexicalPart(term, hit.body, by_words, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
 
 _NUMBERS = trace.Numbers.__struct_fields__
@@ -649,7 +675,7 @@ class Likeness:
         return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
 
 
-class MmrStep(Struct, frozen=True):
+class MmrStep(NamedTuple):
     """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
 
     item: int
@@ -695,13 +721,13 @@ def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats
 
         for step in mmr(values, near, rules.mmr_lambda, lead[rows]):
             nearest = int(rows[step.nearest]) if step.nearest >= 0 else -1
-            yield replace(step, item=int(rows[step.item]), nearest=nearest)
+            yield step._replace(item=int(rows[step.item]), nearest=nearest)
 
 
 class Losers(Sequence[Candidate]):
     """Those not recalled, by falling score; each is written out when somebody looks at it."""
 
-    def __init__(self, ranking: Ranking, places: Sequence[int]) -> None:
+    def __init__(self, ranking: Trace, places: Sequence[int]) -> None:
         self._ranking, self._places = ranking, places
 
     def __len__(self) -> int:
@@ -808,7 +834,6 @@ def _orders(
             yield list(islice(filter(passed.__getitem__, order(number)), rule.results if rule.mmr else None))
         return
     # No knob of this profile changes a score, so the order by the first of `rules` is that by all.
-    whole = list(order(0))
+    whole = np.fromiter(order(0), np.int64)
     for passed, rescued in zip(gate.passed, gate.rescued, strict=True):
-        added = without_repeats(whole, table, passed, rescued) if rescued.any() else rescued
-        yield [item for item in whole if passed[item]] + [item for item in whole if added[item]]
+        yield over_gate(whole, table, passed, rescued).tolist()

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.keyword import ALIKE, KeywordSearch, KeywordSide, Postings
-from memory_tui.search.lexical_2026_9 import Hit, Lexical
+from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import holds_value
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import CANDIDATES, SecondStage
-from memory_tui.search.trace import Flags, Floats, Mode, QueryPlan, Rows, Table
+from memory_tui.search.trace import Flags, Floats, Hit, Mode, QueryPlan, Rows, Table
 from memory_tui.workspace.notes import NOTHING_SAID, note_date, note_date_2026_9
 
 LOOKED_AT = 40
@@ -229,8 +230,8 @@ def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
 def _listed(result: Lexical) -> KeywordSide:
     """Return the lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
     rows, bm25 = [hit.row for hit in result.hits], [hit.bm25 for hit in result.hits]
-    frequency = result.searches[0].frequency if result.searches else {}
-    return KeywordSide(result.plan, Postings(np.array(rows, np.int64), np.array(bm25)), frequency, whole=True)
+    postings = Postings(np.array(rows, np.int64), np.array(bm25))
+    return replace(result.words or KeywordSide(), postings=postings, whole=True)
 
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)

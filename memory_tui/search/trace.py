@@ -1,4 +1,4 @@
-"""A trace is the frozen record of one search. It has every candidate, every number and every verdict.
+"""Records of a search: what stands where, what is known of a query, and every number and verdict of a candidate.
 
 Screen, JSON and tests read this record; nothing is recomputed for display.
 """
@@ -6,17 +6,14 @@ Screen, JSON and tests read this record; nothing is recomputed for display.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config.settings import Settings
 from memory_tui.index.store import ChunkRow
-from memory_tui.index.sync import FileState
-from memory_tui.providers.chain import ServingProvider
 from memory_tui.sentences import Notice, notice, quoted
 from memory_tui.workspace.notes import Annotations
 from memory_tui.workspace.roots import MEMORY
@@ -80,68 +77,6 @@ class Chunks(Struct, frozen=True):
         lines = int(self.first_lines[row]), int(self.last_lines[row])
         return ChunkRef(int(self.rowids[row]), self.ids[row], self.paths[file], self.sources[file], *lines)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Chunks:
-        """Return those at `rows`."""
-        lines = self.first_lines[rows], self.last_lines[rows]
-        return Chunks(self.rowids[rows], self.file_of[rows], *lines, self.ids[rows], self.paths, self.sources)
-
-
-# --- verdicts ------------------------------------------------------------------------------------------------------
-
-
-class Recalled(Struct, frozen=True):
-    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only.
-
-    One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not. One
-    that is `kept_back` is among the nearest of an answer whose level says that nothing holds what was asked: an agent
-    gets it only if it asks for the nearest.
-    """
-
-    place: int
-    relaxed: bool = False
-    rescued: bool = False
-    kept_back: bool = False
-
-
-class BelowMinScore(Struct, frozen=True):
-    """Its score is `margin` short of `floor`: of minScore, or of the `relaxed` floor for keyword hits."""
-
-    floor: float
-    margin: float
-    relaxed: bool = False
-
-
-class LoweredByDecay(Struct, frozen=True):
-    """It passed `floor` before its age was counted and is `margin` short of it after.
-
-    `relaxed` tells that this is the floor for keyword hits where nothing reaches minScore.
-    """
-
-    floor: float
-    margin: float
-    age_days: float
-    factor: float
-    relaxed: bool = False
-
-
-class DisplacedByMmr(Struct, frozen=True):
-    """Its score earned a place among the `limit`, but MMR chose others because it resembles `twin`."""
-
-    twin: ChunkRef
-    similarity: float
-    place: int
-    limit: int
-
-
-class BeyondLimit(Struct, frozen=True):
-    """It passed every gate as number `place`, but only `limit` are given to the agent."""
-
-    place: int
-    limit: int
-
-
-Verdict = Recalled | BelowMinScore | LoweredByDecay | DisplacedByMmr | BeyondLimit
-
 
 # --- candidates ----------------------------------------------------------------------------------------------------
 
@@ -187,24 +122,38 @@ class SecondPart(Struct, frozen=True):
     """Whether it has the highest score of its part, and so comes before others."""
 
 
-class LexicalPart(Struct, frozen=True):
-    """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
+class Boost(NamedTuple):
+    """What a chunk gains over its bm25 score in OpenClaw 2026.9: by shares of the question's words and of its own, by
+    words in its path, and by its length."""
 
-    `term` is the keyword that was looked for alone, empty for the whole question. text = min(1, text_score + asked +
-    held + path_words + length) where the text was found (`body`), else `path_score` of its path. OpenClaw gives the
-    agent `reported`, the best text_score of any search.
+    query: float
+    text: float
+    path: float
+    length: float
+
+
+NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
+
+
+class Hit(NamedTuple):
+    """A chunk that words or a path found in OpenClaw 2026.9; `row` is its place in the corpus.
+
+    `term` is the keyword that was looked for alone, empty for the whole question; it is that of the search that gave
+    the `score`, which is min(1, text score + gain), or `path_score` where the text was not found (`body`). `text_score`
+    is the best of any search, which the agent is told. `bm25` is FTS5's own number, NaN where nothing was matched.
+    `level` is how exactly the question names its path.
     """
 
-    term: str
-    body: bool
-    text_score: float
-    reported: float
-    path_score: float
-    level: int
-    asked: float
-    held: float
-    path_words: float
-    length: float
+    row: int
+    ref: ChunkRef
+    term: str = ""
+    level: int = 0
+    body: bool = False
+    score: float = 0.0
+    text_score: float = 0.0
+    path_score: float = 0.0
+    bm25: float = np.nan
+    gain: Boost = NO_BOOST
 
 
 class Factor(Struct, frozen=True):
@@ -260,7 +209,8 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     """
 
     chunk: ChunkRef
-    verdict: Verdict
+    verdict: Notice
+    """What became of it."""
     snippet: str
     line: int
     """The line of the note that answers best; 0 where no second stage looked."""
@@ -273,7 +223,8 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     age_basis: Basis | Literal["off"]
     mmr: MmrPart | None
     factors: tuple[Factor, ...]
-    lexical: LexicalPart | None
+    lexical: Hit | None
+    """How words and paths found it in OpenClaw 2026.9."""
     annotations: Annotations
     provenance: Provenance | None
     second: SecondPart | None
@@ -303,6 +254,22 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     def share(self) -> float:
         """Return what both stages count for beside what age and a named day add."""
         return self.first_share + (self.second.weight if self.second else 0.0)
+
+
+class Funnel(Struct, frozen=True):
+    """How many chunks were left after each stage."""
+
+    chunks: int
+    files: int
+    vector_matches: int
+    vector_pool: int
+    text_matches: int
+    text_pool: int
+    candidates: int
+    removed_by_decay: int
+    over_gate: int
+    displaced: int
+    recalled: int
 
 
 # --- the question ----------------------------------------------------------------------------------------------------
@@ -440,95 +407,3 @@ class AnswerLevel(Struct, frozen=True):
             f"share {result.share:.3f} = held {result.held:.3f}{lacks}; found from {self.doubt_below:.3f}, "
             f"nothing below {self.nothing_below:.3f}"
         )
-
-
-# --- the whole -------------------------------------------------------------------------------------------------------
-
-
-class Funnel(Struct, frozen=True):
-    """How many chunks were left after each stage."""
-
-    chunks: int
-    files: int
-    vector_matches: int
-    vector_pool: int
-    text_matches: int
-    text_pool: int
-    candidates: int
-    removed_by_decay: int
-    over_gate: int
-    displaced: int
-    recalled: int
-
-
-class Trace(Struct, frozen=True):
-    """One search from question to answer. `recalled` is in the agent's order, `lost` by falling score.
-
-    Everything is decided when it is made; only the records of losers are written out when they are looked at.
-    """
-
-    query: str
-    now: float
-    mode: Mode
-    profile: str
-    settings: Settings
-    provider: str
-    model: str
-    generation: int
-    plan: QueryPlan
-    candidate_limit: int
-    vector_scale: float
-    """Best cosine, by which cosines are divided (1.0 when the profile does not divide); by a language model that above
-    the median of the notes."""
-    text_scale: float
-    """Best r = -bm25, by which r is divided (1.0 when the profile does not divide)."""
-    floor: float
-    """What a score had to reach: minScore, or the relaxed floor when that was used."""
-    funnel: Funnel
-    recalled: tuple[Candidate, ...]
-    lost: Sequence[Candidate]
-    losers: Sequence[int]
-    """Their places among all `candidates`."""
-    candidates: Table
-    """All of them in the final order, those recalled first."""
-    chunks: Chunks
-    """Where each of `candidates` stands."""
-    unsearchable: tuple[FileState, ...]
-    notices: tuple[Notice, ...]
-    empty: Notice | None
-    """Why nothing was recalled."""
-    timings: Mapping[str, float]
-    """Milliseconds per stage: embed, vector, text, rank."""
-    who: ServingProvider | None = None
-    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
-    uuid: str = ""
-    """Of the index that was searched."""
-    level: AnswerLevel | None = None
-    """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
-    nearest_by: NearestBy = ""
-    """Who found the nearest vectors; the answer is the same by either."""
-
-    def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
-        """Return the places of the candidates that one side proposed, in the order in which it did."""
-        ranks = self.candidates[rank]
-        # Rank 0, of those that it did not propose, sorts first and is cut off.
-        return list(map(int, np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :]))
-
-    def at_row(self, row: int) -> Candidate | None:
-        """Return the candidate that stands at `row` of the evidence, without the others being written out."""
-        places = np.flatnonzero(self.candidates["row"] == row)
-        if not len(places):
-            return None
-        at = int(places[0])
-        return self.recalled[at] if at < len(self.recalled) else self.lost[self.losers.index(at)]
-
-    @property
-    def keeps_back(self) -> bool:
-        """Return whether an agent gets none of the hits, unless it asks for the nearest."""
-        return self.level is not None and self.level.keeps_back
-
-    @property
-    def count(self) -> str:
-        """Return how many of all are recalled, in words; nearest ones where an agent gets none of them."""
-        word = "Nearest" if self.keeps_back else "Recalled"
-        return f"{word} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"

@@ -17,9 +17,9 @@ from memory_tui.config.settings import PROFILES, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.formatting import one_line
-from memory_tui.search.rank import can_rank
+from memory_tui.search.rank import Trace, can_rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.search.trace import ChunkRef
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.facts import MUTED
 from memory_tui.tui.hits import BAR, Row, bar, fit, rows, short_reason

@@ -13,12 +13,12 @@ from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, 
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.search import trace as verdicts
 from memory_tui.search.excerpts import Excerpt, excerpts
+from memory_tui.search.rank import Trace
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import Candidate, Recalled, Trace
-from memory_tui.sentences import as_notice, ordinal, quoted
+from memory_tui.search.trace import Candidate
+from memory_tui.sentences import Notice, ordinal, quoted
 from memory_tui.shared import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
@@ -174,9 +174,9 @@ class Row:
         """Return the row: place, grade, score, bar, name and age, then the text, in the same line or below."""
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
         score = figure(self.hit.score)
-        if isinstance(self.hit.verdict, verdicts.BelowMinScore | verdicts.LoweredByDecay):
+        if "floor" in self.hit.verdict.fields:
             # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
-            score = under(self.hit.score, self.hit.verdict.floor)[:4]
+            score = under(self.hit.score, self.hit.verdict.fields["floor"])[:4]
         front = Content.assemble(f" {self.place or '–':>2}{grade}", (score, "bold"), " ")
         lead = front + bar(self.sums, BAR, self.scale).truncate(LEAD + BAR - front.cell_length) + " "
         # The age of a note of a later day is longer.
@@ -211,7 +211,7 @@ def rows(
     A `saved` question tells how a person judged them. What is no candidate has no place in the ranking: 0.
     """
     words, scale = MatchedWords.of(trace), perfect(trace)
-    passages = () if trace.keeps_back else excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    passages = () if trace.keeps_back else excerpts(trace)
     read = {excerpt.hit.chunk.rowid: excerpt for excerpt in passages}
     result: list[Row] = []
     listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]
@@ -222,18 +222,18 @@ def rows(
         listed.append((place, asked.candidate))
     for place, hit in listed:
         source = evidence.texts.get(hit.chunk.rowid, asked.text if asked else "")
-        text = hit_text(hit, source, words, trace.now, LONGEST)
+        text = hit_text(hit, source, words, trace.evidence.now, LONGEST)
         # A log of this workspace is called by its day, any other note by its path.
         name = text.name.partition(":")[0]
         if not date_of(hit.chunk.path) or workspace_of(hit.chunk.path):
             name = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
         name = one_line(f"{name} {text.title}")
-        sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
-        age = age_in_list(age_of(hit, trace.now))
+        sent = hit.verdict.kind == "recalled" and not trace.keeps_back and place > 0
+        age = age_in_list(age_of(hit, trace.evidence.now))
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, tuple(text.marks))
         # Places count from 1, so the slice begins behind this passage.
         varied = sent and hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
-        fate = as_notice(asked.fate).message if asked and not place else ""
+        fate = asked.fate.message if asked and not place else ""
         grade = saved.grade(hit.chunk) if saved is not None else None
         result.append(replace(row, grade=grade, passage=read.get(hit.chunk.rowid), varied=varied, fate=fate))
     return result
@@ -260,10 +260,10 @@ def divider(trace: Trace) -> str:
     if trace.keeps_back:
         return "your agent gets none of these: probably no note answers"
     words = "your agent does not get these"
-    if all(isinstance(hit.verdict, verdicts.BeyondLimit) for hit in trace.lost):
+    if all(hit.verdict.kind == "beyond_limit" for hit in trace.lost):
         return f"{words}: it takes {trace.settings.whole(RESULTS)}"
     # Infinity stands for a verdict without a floor: no score reaches it, so no reason is given.
-    floors = {getattr(hit.verdict, "floor", float("inf")) for hit in trace.lost}
+    floors = {hit.verdict.fields.get("floor", float("inf")) for hit in trace.lost}
     if len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
         return f"{words}: they score under {figure(max(floors))}"
     return words
@@ -284,13 +284,13 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     held, kind = level.signals.held, "in part" if level.in_part else level.level
     share = next(words for least, words in SHARES if held >= least)
     reason = f"{share} your words"
-    if why == trace.plan.unmatched:
+    if why == trace.side.plan.unmatched:
         # No word is in a note, so what is held are words that are only like them.
         like = "" if share == "none of" else ", only like ones"
-        limits, reason = "", f"none of your {'main ' * bool(trace.plan.dropped)}words{like}"
+        limits, reason = "", f"none of your {'main ' * bool(trace.side.plan.dropped)}words{like}"
         kind = "in part" if kind == "found" else kind
     elif kind == "found":
-        reason += "" if limits or trace.plan.readings else " or like ones"
+        reason += "" if limits or trace.side.plan.readings else " or like ones"
     elif held >= level.doubt_below:
         # Words alone would do, so it is meaning that lowered the level.
         reason = "some words match, the subject does not"
@@ -308,10 +308,10 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     gets = [f"Your agent gets {number}{f' of {trace.funnel.candidates:,} found' if sent else ''}."]
     gets += [f"Your agent gets {number}.", f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
-    if cut or trace.plan.readings:
+    if cut or trace.side.plan.readings:
         # How words were read, which a key undoes, is said before all that is sent, which the list shows too.
         key = "c compares" if cut else "u undoes"
-        words = cut or one_line("; ".join(trace.plan.readings))
+        words = cut or one_line("; ".join(trace.side.plan.readings))
         ends = [(f"{end}{key}", WARN) for end in (f"{words}  ", "" if cut else "read otherwise: ")]
     for end, style_of_end in (*ends, ("", "")):
         for sentence in gets:
@@ -332,7 +332,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     forms = [word.form for word in spoken if word.count]
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
-    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.query))
+    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.query))
     like = _most_like(row)
     if not holds and row.hit.text_points > 0:
         return "has the words in its headings or its date"
@@ -365,19 +365,19 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             return row.fate
         case _ if trace.keeps_back:
             reason = "Probably no note answers, so it is not sent. "
-        case Recalled() if trace.level is not None and trace.level.level != "found":
+        case Notice("recalled") if trace.level is not None and trace.level.level != "found":
             reason = "A score compares passages only with each other. "
-        case Recalled(rescued=True):
+        case Notice("recalled", {"rescued": True}):
             reason = "It is sent although it is weak, because of its words. "
-        case Recalled(relaxed=True):
+        case Notice("recalled", {"relaxed": True}):
             reason = "Nothing is strong enough, so its words are enough. "
-        case verdicts.BeyondLimit(place=place, limit=limit):
+        case Notice("beyond_limit", {"place": place, "limit": limit}):
             reason = f"It is {ordinal(place)}{'' if unseen else f', and the agent gets {limit}'}. "
-        case verdicts.BelowMinScore(floor=floor):
+        case Notice("below_min_score", {"floor": floor}):
             reason = f"It scores {under(row.hit.score, floor)}, and under {figure(floor)} is too weak. "
-        case verdicts.LoweredByDecay(floor=floor, age_days=days):
+        case Notice("lowered_by_decay", {"floor": floor, "age_days": days}):
             reason = f"Its age of {age_in_list(days)} pressed it under {figure(floor)}. "
-        case verdicts.DisplacedByMmr(twin=twin):
+        case Notice("displaced_by_mmr", {"twin": twin}):
             reason = f"It says much the same as {one_line(twin.path)}:{twin.start_line}. "
         case _:
             reason = ""
@@ -388,9 +388,10 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
 def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
     verdict = row.hit.verdict
-    if isinstance(verdict, verdicts.BelowMinScore | verdicts.LoweredByDecay):
-        return f"under {figure(verdict.floor)}{' by age' * isinstance(verdict, verdicts.LoweredByDecay)}"
-    return "kept back" if isinstance(verdict, Recalled) else as_notice(verdict).short
+    if "floor" in verdict.fields:
+        by_age = " by age" if verdict.kind == "lowered_by_decay" else ""
+        return f"under {figure(verdict.fields['floor'])}{by_age}"
+    return "kept back" if verdict.kind == "recalled" else verdict.short
 
 
 def within(text: str, width: int, lines: int) -> Content:

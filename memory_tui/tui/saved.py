@@ -21,7 +21,8 @@ from memory_tui.errors import Cancelled
 from memory_tui.explain.counterfactuals import TEXT
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import one_line, plural
-from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import ChunkRef
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Confirm, Dialog, Page
 from memory_tui.tui.facts import MUTED
@@ -62,7 +63,7 @@ def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
 def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> Label:
     """Return the judgment of `line` of a passage, 0 for the one that decided; if blank, of that with most words."""
     chunk, lines = row.hit.chunk, text.split("\n")
-    words = MatchedWords(trace.plan, trace.profile)
+    words = MatchedWords(trace.side.plan, trace.rules.profile.name)
     usable = [number for number, written in enumerate(lines) if written.strip()] or [0]
 
     def matches(number: int) -> int:

@@ -27,7 +27,7 @@ import numpy as np
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
+from memory_tui.search.rank import Trace
 from memory_tui.tune.evaluate import Scores, measure
 from memory_tui.tune.judgments import Label, Query
 

@@ -158,7 +158,7 @@ def test_a_provider_with_a_known_wire_answers_by_its_documented_name(search, pro
         text = f"{{models: {{providers: {{{providers}}}}}, memory: {{search: {{{search}}}}}}}"
         with Engine.open(asked(text.replace("URL", play.url))) as engine:
             assert engine.index.sync().error == ""
-            assert engine.search.search("router").mode == "hybrid"
+            assert engine.search.search("router").rules.mode == "hybrid"
         assert {one.body["model"] for one in play.asked} == {served}
         assert {one.headers["Authorization"] for one in play.asked} == {"Bearer k"}
 

@@ -210,11 +210,12 @@ def answers(workspaces, queries, index, profile, results=20, characters=0, now=A
         by_workspace[query["workspace"]].append(query)
     found = {}
     for name, asked in by_workspace.items():
-        changes = (("profile", profile), ("query.maxResults", str(results)))
+        bounds = (("query.maxResults", str(results)), ("query.maxCharacters", str(characters)))
+        changes = (("profile", profile), *bounds)
         with synced(options_of(workspaces / name, index / name / "index.sqlite", *changes, now=now)) as engine:
             for query in asked:
-                trace, evidence = engine.search.ranked(query["question"], engine.plan.settings)
-                found[query["id"]] = trace_json.answer(trace, excerpts(trace, evidence, characters))["results"]
+                trace = engine.search.search(query["question"])
+                found[query["id"]] = trace_json.answer(trace, excerpts(trace))["results"]
     return found
 
 

@@ -123,12 +123,12 @@ def record(trace):
 def test_the_answer_is_that_of_all_texts(gardens, profile, mmr):
     settings = gardens.plan.with_profile(profile).set("query.hybrid.mmr.enabled", mmr, "test")
     for query in QUERIES:
-        trace, evidence = gardens.search.ranked(query, settings)
+        trace = gardens.search.search(query, settings)
         assert record(trace) == record(gardens.search.rank(gardens.search.gather(query), settings))
-        assert len(evidence.texts) >= len(trace.lost)
+        assert len(trace.evidence.texts) >= len(trace.lost)
 
 
 def test_a_closed_engine_still_tells_who_lost(gardens):
-    trace, _ = gardens.search.ranked("garden roses", gardens.plan.settings)
+    trace = gardens.search.search("garden roses", gardens.plan.settings)
     gardens.close()
     assert [one.chunk.path for one in trace.lost]

@@ -36,7 +36,7 @@ def test_the_fallback_makes_the_index_and_says_so(play, notes, tmp_path, time, f
     play.say(*[well] * first)
     play.usual = DOWN
     with synced(options(tmp_path, play, "builtin")) as engine:
-        assert engine.search.search("walrus").mode == "hybrid"
+        assert engine.search.search("walrus").rules.mode == "hybrid"
         state = engine.status()
         assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-trained-256", state.chunks)
         wanted = {"from": "openai", "to": "builtin", "model": "minilm-trained-256", "reason": ""}
@@ -54,10 +54,10 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(play, notes, tmp
         assert engine.search.gather("walrus").cosine is None
         engine.index.resume()
         trace = engine.search.search("walrus")
-        assert trace.mode == "keywords only"
+        assert trace.rules.mode == "keywords only"
         assert any("overloaded" in notice.message for notice in trace.notices)
         assert engine.index.writer.wait_idle(LONG)
-        assert engine.search.search("walrus").mode == "hybrid"
+        assert engine.search.search("walrus").rules.mode == "hybrid"
         assert engine.status().fallback["from"] == "openai"
     assert spaces(tmp_path) == {"builtin"}
 
@@ -72,7 +72,7 @@ def test_the_first_choice_comes_back_when_it_answers_again(play, notes, tmp_path
         asked = len(play.asked)
         engine = Engine.open(options(tmp_path, play, "builtin"))
         engine.index.catch_up()
-        assert (engine.search.search("walrus").mode, engine.status().fallback["to"]) == ("hybrid", "builtin")
+        assert (engine.search.search("walrus").rules.mode, engine.status().fallback["to"]) == ("hybrid", "builtin")
         assert len(play.asked) == asked, "nobody asks before the time has come"
     play.usual = well
     if how == "because a person asks":
@@ -96,7 +96,7 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(play, not
         assert len(play.asked) > asked
         assert (report.rebuilt, report.error) == (False, "")
         assert engine.status().generation == generation or not report.changed
-        assert engine.search.search("walrus").mode == "hybrid"
+        assert engine.search.search("walrus").rules.mode == "hybrid"
 
 
 def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_path, monkeypatch):
@@ -119,7 +119,7 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_pat
         assert any("not yet" in error for error in errors)
         assert back.wait(LONG)
         assert engine.index.writer.wait_idle(LONG)
-        assert engine.search.search("walrus").mode == "hybrid"
+        assert engine.search.search("walrus").rules.mode == "hybrid"
 
 
 def test_the_cache_is_counted_so_that_status_can_tell(play, notes, tmp_path, time):

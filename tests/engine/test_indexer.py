@@ -147,7 +147,7 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(engine, w
     (workspace / "memory" / "2.md").unlink()
     (workspace / "memory" / "photo.png").write_bytes(b"x")
     trace = engine.search.search("gardens")
-    told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
+    told = {item.path: (item.state, item.detail) for item in trace.evidence.unsearchable}
     assert told["memory/1.md"] == ("pending", "changed")
     assert told["memory/2.md"] == ("pending", "deleted")
     assert told["memory/photo.png"][0] == "excluded"

@@ -138,11 +138,11 @@ def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(pl
     with synced(agreed) as engine:
         before = len(play.asked)
         trace = engine.search.search(f"walrus {SECRET}")
-        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
+        assert (trace.rules.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
         (notice,) = [notice for notice in trace.notices if "not sent to embed.example" in notice.message]
         assert SECRET not in notice.message
         assert len(play.asked) == before
-        assert engine.search.search("walrus 2026").mode == "hybrid"
+        assert engine.search.search("walrus 2026").rules.mode == "hybrid"
 
 
 def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play, agreed, workspace):

@@ -17,7 +17,7 @@ from memory_tui.events import ProviderChanged
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.mcp.tools import memory_search
 from memory_tui.providers.registry import RequestLimits
-from memory_tui.sentences import as_notice, why_empty
+from memory_tui.sentences import why_empty
 from memory_tui.tokens import as_asked
 from memory_tui.tui.first_line import lamp
 from memory_tui.tui.session import Session
@@ -91,7 +91,7 @@ def agree(engine, who):
     assert who.fine or who.reason in provider_pane(screen).plain
     assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
     trace = engine.search.search(QUESTION)
-    assert (trace.who, trace.mode) == (who, who.mode)
+    assert (trace.who, trace.rules.mode) == (who, who.mode)
     assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
     answer = memory_search(engine, {"query": QUESTION}).answer
     assert answer["mode"] == {"hybrid": "hybrid", "keywords only": "fts-only"}[who.mode]
@@ -157,7 +157,7 @@ def test_a_question_that_fails_is_told_of_by_the_same_record(play, notes, tmp_pa
         assert engine.providers.who().standing == "ok"
         play.usual = refusal(401, "Incorrect API key provided")
         trace = engine.search.search(QUESTION)
-        assert trace.mode == "keywords only"
+        assert trace.rules.mode == "keywords only"
         assert (trace.who.standing, trace.who.mode) == ("failed", "keywords only")
         agree(engine, engine.providers.who())
 
@@ -168,7 +168,7 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(p
         engine.index.pause()
         play.usual = refusal(401, "Incorrect API key provided")
         trace = engine.search.search(QUESTION)
-        assert (trace.who.standing, trace.who.answers, trace.mode) == ("fallback starts", "", "keywords only")
+        assert (trace.who.standing, trace.who.answers, trace.rules.mode) == ("fallback starts", "", "keywords only")
         agree(engine, engine.providers.who())
 
 
@@ -213,7 +213,7 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp
         # Its clock asks again for a sync that met another process at its writing.
         engine.start()
         play.usual = refusal(401, "Incorrect API key provided")
-        assert engine.search.search(QUESTION).mode == "keywords only"
+        assert engine.search.search(QUESTION).rules.mode == "keywords only"
         time.at += 10
         run("search", QUESTION)
         # A sync that the engine asked for meanwhile fails by the clock of now; a test counts that passes after it.
@@ -228,7 +228,7 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp
         if fallback != "none":
             assert back.wait(LONG)
         assert engine.providers.who().fine
-        assert engine.search.search(QUESTION).mode == "hybrid"
+        assert engine.search.search(QUESTION).rules.mode == "hybrid"
     assert json.loads(run("status", "--json")[1])["who"]["standing"] == "not asked"
     code, _, err = run("search", QUESTION)
     assert (code, err) == (0, "")
@@ -345,10 +345,10 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path, bilingual, profile, qu
     with synced(options) as engine:
         trace = engine.search.search(question)
         why = engine.search.why(engine.search.gather(question), "MEMORY.md", 3)
-    said = [as_notice(why.fate).message, terms_line("喜欢读书", trace).detail]
-    said += why_empty(trace.empty, trace.profile) if trace.empty is not None else []
-    runs = set(as_asked(trace.plan.words, question))
-    for pair in set(trace.plan.words) - runs:
+    said = [why.fate.message, terms_line("喜欢读书", trace).detail]
+    said += why_empty(trace.empty, trace.rules.profile.name) if trace.empty is not None else []
+    runs = set(as_asked(trace.side.plan.words, question))
+    for pair in set(trace.side.plan.words) - runs:
         for sentence in said:
             for run in runs:
                 sentence = sentence.replace(run, "")

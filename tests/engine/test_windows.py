@@ -83,7 +83,7 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         assert (closest.median, closest.best) == pytest.approx((np.median(expected), max(expected)), abs=1e-5)
         first = trace.recalled[0]
         assert first.vector == pytest.approx(1.0)
-        assert trace.vector_scale == pytest.approx(closest.best - closest.median)
+        assert trace.candidates.vector_scale == pytest.approx(closest.best - closest.median)
         # 10 % of the score are the vector's, the rest is divided as ever.
         second, vector = 0.9 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
         assert first.second.weight / first.share == pytest.approx(second)

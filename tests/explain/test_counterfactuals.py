@@ -108,7 +108,7 @@ def test_a_batch_is_ranking(found, several):
             assert standing.recalled == (hit is not None and hit in trace.recalled)
             assert standing.score == hit.score if hit is not None else standing.score == -math.inf
             beyond_limit = standing.limit + 1
-            true_place = getattr(hit.verdict, "place", 0) if hit is not None else 0
+            true_place = hit.verdict.fields.get("place", 0) if hit is not None else 0
             assert min(true_place, beyond_limit) == min(standing.place, beyond_limit)
 
 

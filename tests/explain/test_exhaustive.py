@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory_tui.config.settings import BY_KEY, Scalar, Settings, profile_named
+from memory_tui.config.settings import BY_KEY, Scalar, Settings
 from memory_tui.explain import hit_text, trace_json, wording
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, flips
 from memory_tui.mcp.tools import memory_search
-from memory_tui.search import trace
-from memory_tui.sentences import Notice
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import Candidate
 from tests.explain.test_shares import check as check_sum
 from tests.harness.claims import DECAY, MMR, NOW, STILL, Case, World, adversarial, check_claim, open_world, run
 from tests.support.local_model import hashed
@@ -36,9 +36,7 @@ class Asked:
     world: World
     query: str
     base: Settings
-    answers: dict[tuple[tuple[str, Scalar], ...], tuple[trace.Trace, dict[int, trace.Candidate]]] = field(
-        default_factory=dict
-    )
+    answers: dict[tuple[tuple[str, Scalar], ...], tuple[Trace, dict[int, Candidate]]] = field(default_factory=dict)
 
     def fresh(self, changes=None):
         """Ask anew under `changes`: the answer, and all its candidates by rowid."""
@@ -58,24 +56,26 @@ class Asked:
 def check_candidate(account, asked):
     """The verdict on a candidate, by the scores and the hits of fresh searches."""
     (answer, every), rowid, fate = asked.fresh(), account.chunk.rowid, account.fate
-    own, rules, lowest = every[rowid], profile_named(answer.profile), asked.base.number(FLOOR)
+    own, rules, lowest = every[rowid], answer.rules.profile, asked.base.number(FLOOR)
     enough = any(one.score >= lowest for one in every.values())
     assert (account.proposed, account.candidate and account.candidate.score) == (True, own.score)
-    assert asked.hits().get(rowid) == (fate.place if isinstance(fate, trace.Recalled) else None)
-    match fate:
-        case trace.Recalled():
-            assert (own.score < lowest) == ((fate.relaxed and not enough) or fate.rescued)
-            assert fate.kept_back == (answer.level is not None and answer.level.level == "nothing holds these words")
-        case trace.BelowMinScore() | trace.LoweredByDecay():
-            assert fate.margin == fate.floor - own.score > 0
-            assert (fate.floor < lowest and not enough) if fate.relaxed else fate.floor == lowest
-            by_age = own.age_factor < 1 and own.score / own.age_factor >= fate.floor
-            assert isinstance(fate, trace.LoweredByDecay) == by_age
-            assert not by_age or DECAY in rules.fixed or asked.fresh({DECAY: False})[1][rowid].score >= fate.floor
-        case trace.BeyondLimit() | trace.DisplacedByMmr():
-            assert fate.place > asked.base.whole(RESULTS) == fate.limit == len(answer.recalled)
+    assert asked.hits().get(rowid) == (fate.fields["place"] if fate.kind == "recalled" else None)
+    told = fate.fields
+    match fate.kind:
+        case "recalled":
+            assert (own.score < lowest) == ((told["relaxed"] and not enough) or told["rescued"])
+            assert told["kept_back"] == (answer.level is not None and answer.level.level == "nothing holds these words")
+        case "below_min_score" | "lowered_by_decay":
+            floor = told["floor"]
+            assert told["margin"] == floor - own.score > 0
+            assert (floor < lowest and not enough) if told["relaxed"] else floor == lowest
+            by_age = own.age_factor < 1 and own.score / own.age_factor >= floor
+            assert (fate.kind == "lowered_by_decay") == by_age
+            assert not by_age or DECAY in rules.fixed or asked.fresh({DECAY: False})[1][rowid].score >= floor
+        case "beyond_limit" | "displaced_by_mmr":
+            assert told["place"] > asked.base.whole(RESULTS) == told["limit"] == len(answer.recalled)
             assert own.score >= lowest or not enough or rules.rescues
-            assert isinstance(fate, trace.BeyondLimit) or MMR in rules.fixed or rowid in asked.hits({MMR: False})
+            assert fate.kind == "beyond_limit" or MMR in rules.fixed or rowid in asked.hits({MMR: False})
         case _:
             pytest.fail(f"{fate} of a candidate")
 
@@ -83,11 +83,11 @@ def check_candidate(account, asked):
 def check_outsider(account, answer, row, asked):
     """The gate of the pools that stopped a chunk, by its text, the raw findings and the widest pools."""
     fresh, fate = asked.fresh()[0], account.fate
-    assert isinstance(fate, Notice) > account.proposed
-    check_claim(fate, Case(asked.world, answer.evidence, asked.base, fresh, row))
+    assert not account.proposed
+    check_claim(fate, Case(asked.world, answer.trace.evidence, asked.base, fresh, row))
     outside = [one for one in (fate, fate.fields.get("text")) if one and one.kind.startswith("outside_")]
     for gate in outside:
-        by_one_word = answer.evidence.keywords is not None and gate.kind == "outside_text_pool"
+        by_one_word = answer.trace.evidence.keywords is not None and gate.kind == "outside_text_pool"
         pool = asked.base.whole(RESULTS) * asked.base.whole(MULTIPLIER) if by_one_word else 0
         assert gate.fields["pool"] == (pool or getattr(fresh.funnel, gate.kind.removeprefix("outside_")))
     assert (account.chunk.rowid in asked.fresh(WIDEST)[1]) == bool(outside)
@@ -96,7 +96,7 @@ def check_outsider(account, answer, row, asked):
 def check_chunks(asked, step=1):
     """Check every chunk, or some of them, with the sum of its score; gives the kinds of the verdicts."""
     search, (fresh, every) = asked.world.engine.search, asked.fresh()
-    places = sorted(one.verdict.place for one in every.values() if hasattr(one.verdict, "place"))
+    places = sorted(one.verdict.fields["place"] for one in every.values() if "place" in one.verdict.fields)
     assert places == list(range(1, fresh.funnel.over_gate + 1))
     evidence = search.gather(asked.query)
     for row in range(0, len(evidence.refs), step):
@@ -110,7 +110,7 @@ def check_chunks(asked, step=1):
             check_sum(every[ref.rowid], fresh)
         else:
             check_outsider(account, answer, row, asked)
-        yield account.fate.kind if isinstance(account.fate, Notice) else type(account.fate).__name__
+        yield account.fate.kind
 
 
 def changes_of(turns):
@@ -154,7 +154,7 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
         for row in range(number % every, len(evidence.refs), every):
             answer = flips(evidence, plan.settings, row, plan.with_profile)
             changed.update(check_flips(evidence.refs[row].rowid, answer, asked))
-    assert kinds["Recalled"]
+    assert kinds["recalled"]
     assert len(kinds) >= 2
     assert len(changed) >= 2
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.wording import ScoreLine, explain, terms_line
 from memory_tui.plan import Options
-from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.search.rank import Trace
+from memory_tui.search.trace import Candidate, ChunkRef
 from tests.support.tui import NOW, sample
 
 WORDS = ["router", "vlan", "deploy", "rollback", "garden", "bread", "ticket", "invoice", "house", "omada", "printer"]

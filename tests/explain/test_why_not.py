@@ -19,8 +19,8 @@ from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import QueryPlan, Recalled
-from memory_tui.sentences import as_notice, notice, why_empty
+from memory_tui.search.trace import QueryPlan
+from memory_tui.sentences import notice, why_empty
 from memory_tui.workspace.notes import title_of
 from tests.harness.claims import STILL, adversarial, open_world
 from tests.support.provider_server import Play, serving
@@ -80,10 +80,10 @@ def test_a_chunk_without_a_vector(cosines, lost, kind, said):
     if cosines is not None:
         found = replace(found, nearest=np.array([0]))
     inquest = Inquest(found, chosen(OPENCLAW), {})
-    assert isinstance(inquest.account(0, "word").fate, Recalled)
+    assert inquest.account(0, "word").fate.kind == "recalled"
     fate = inquest.account(1, "other").fate
     assert (fate.kind, fate.fields["text"].kind) == (kind, "not_matched")
-    assert said in as_notice(fate).message
+    assert said in fate.message
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_file_gates_in_their_order(notes):
     (folder.parent / "elsewhere.md").write_text("router\n")
     with (folder / "memory" / "big.md").open("wb") as big:
         big.truncate(33 * 1024 * 1024)
-    assert isinstance(fate("MEMORY.md", 2), Recalled)
+    assert fate("MEMORY.md", 2).kind == "recalled"
     for path, kind, rule in (
         ("/etc/hostname", "outside_roots", ""),
         ("../elsewhere.md", "outside_roots", ""),
@@ -127,9 +127,9 @@ def test_a_changed_note_is_judged_by_the_line(notes):
     folder, fate = notes
     (folder / "MEMORY.md").write_text("# News\n# Facts\n- Router: Omada ER605\n- Switch: none\n")
     assert fate("MEMORY.md", 4) == notice("changed_since_indexed", change="changed"), "this line is in no indexed chunk"
-    assert isinstance(fate("MEMORY.md", 3), Recalled), "this one moved, and the agent is still given it"
+    assert fate("MEMORY.md", 3).kind == "recalled", "this one moved, and the agent is still given it"
     (folder / "MEMORY.md").unlink()
-    assert isinstance(fate("MEMORY.md", 2), Recalled), "the index has not forgotten it yet"
+    assert fate("MEMORY.md", 2).kind == "recalled", "the index has not forgotten it yet"
 
 
 def test_a_long_note_is_explained_by_its_best_chunks(tmp_path):
@@ -141,7 +141,7 @@ def test_a_long_note_is_explained_by_its_best_chunks(tmp_path):
         assert answer.best.chunk == answer.trace.recalled[0].chunk
         assert len(answer.others) == LISTED - 1
         assert answer.more == len(engine.search.chunks_of("MEMORY.md")) - LISTED > 20
-        places = [each.fate.place for each in (answer.best, *answer.others) if isinstance(each.fate, Recalled)]
+        places = [each.fate.fields["place"] for each in (answer.best, *answer.others) if each.fate.kind == "recalled"]
         assert places == sorted(places)
         assert trace_json.why(answer)["recalled"] is True
 
@@ -206,7 +206,7 @@ def options(tmp_path, profile, provider="none"):
 
 
 def sentence(trace):
-    return why_empty(trace.empty, trace.profile)[0]
+    return why_empty(trace.empty, trace.rules.profile.name)[0]
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])

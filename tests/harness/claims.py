@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from memory_tui import tokens
-from memory_tui.config.settings import Settings, profile_named
+from memory_tui.config.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import why_not, wording
+from memory_tui.explain import wording
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keyword
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Trace, rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import Trace
 from memory_tui.sentences import Notice
 from tests.support.workspace import options_of
 
@@ -120,17 +119,17 @@ def checks(*kinds: type | str) -> Callable[[Checker], Checker]:
 
 @checks("words_off")
 def _words_off(_: Any, case: Case) -> None:
-    assert case.trace.mode == "vectors only"
+    assert case.trace.rules.mode == "vectors only"
 
 
 @checks("no_word")
 def _no_word(_: Any, case: Case) -> None:
-    assert not why_not.side_of(case.evidence, case.settings).plan.fts_query
+    assert not case.trace.side.plan.fts_query
 
 
 @checks("not_matched")
 def _not_matched(claim: Any, case: Case) -> None:
-    assert case.row not in why_not.side_of(case.evidence, case.settings).postings.rows
+    assert case.row not in case.trace.side.postings.rows
     assert claim.absent
     for word in claim.hidden:
         assert is_held(case.text, word), word
@@ -144,7 +143,7 @@ def _outside_words(claim: Any, case: Case) -> None:
     assert claim.rank > claim.pool
     assert claim.bm25 >= claim.edge
     sides = case.evidence.keywords.each if case.evidence.keywords else ()
-    every = (why_not.side_of(case.evidence, case.settings), *sides)
+    every = (case.trace.side, *sides)
     matched = [side.postings.bm25 for side in every if len(side.postings.rows)]
     assert any(int(np.count_nonzero(bm25 < claim.bm25)) < claim.rank for bm25 in matched)
 
@@ -209,14 +208,14 @@ def _blank(_: Any, case: Case) -> None:
 @checks("no_usable_word")
 def _no_usable_word(_: Any, case: Case) -> None:
     assert not case.trace.funnel.candidates
-    assert case.trace.mode == "nothing"
+    assert case.trace.rules.mode == "nothing"
 
 
 @checks("nothing_matched")
 def _nothing_matched(claim: Any, case: Case) -> None:
     assert not case.trace.funnel.vector_pool
-    assert case.trace.mode != "nothing"
-    assert not len(why_not.side_of(case.evidence, case.settings).postings.rows)
+    assert case.trace.rules.mode != "nothing"
+    assert not len(case.trace.side.postings.rows)
     check_unfound(claim.missing, case)
 
 
@@ -226,7 +225,7 @@ def _all_below(claim: Any, case: Case) -> None:
     assert claim.candidates == len(case.trace.lost)
     assert claim.best == max(one.score for one in case.trace.lost)
     assert claim.best < claim.floor == case.settings.number("query.minScore")
-    if not profile_named(case.trace.profile).fixed:
+    if not case.trace.rules.profile.fixed:
         fresh = rank(case.evidence, case.settings.set(DECAY, False, "harness"))
         assert claim.decayed == sum(c.score >= claim.floor for c in (*fresh.recalled, *fresh.lost))
 
@@ -256,7 +255,7 @@ def run(world: World) -> Counter[str]:
         for lowest, decay in itertools.product((0.1, 0.45, 0.97), (False, True)):
             settings = world.engine.plan.settings.update({"query.minScore": lowest, DECAY: decay}, "harness")
             ranked = rank(evidence, settings)
-            claims: list[object] = [*wording.left_out(ranked.plan, ranked.profile)]
+            claims: list[object] = [*wording.left_out(ranked.side.plan, ranked.rules.profile.name)]
             claims += [ranked.empty] if ranked.empty else []
             for claim in claims:
                 check_claim(claim, Case(world, evidence, settings, ranked))

@@ -62,7 +62,7 @@ def test_an_agent_gets_passages_within_its_budget(engine, workspace):
     for most in (900, 9000):
         found = search(engine, query="line of the long note", maxCharacters=most, nearest=True)["results"]
         assert 0 < sum(len(hit["snippet"]) for hit in found) <= most
-    trace, _ = engine.search.ranked("line of the long note", engine.plan.settings)
+    trace = engine.search.search("line of the long note", engine.plan.settings)
     deciding = Counter((hit.chunk.path, hit.line) for hit in trace.recalled)
     cited: set[tuple[str, int]] = set()
     for hit in found:

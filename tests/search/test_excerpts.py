@@ -26,9 +26,9 @@ def engine(tmp_path_factory):
 
 
 def given(engine, question, characters, **changes):
-    settings = engine.plan.with_profile("recommended").update({f"query.{k}": v for k, v in changes.items()}, "test")
-    evidence = engine.search.gather(question)
-    return excerpts(engine.search.rank(evidence, settings), evidence, characters)
+    values = {f"query.{name}": value for name, value in {"maxCharacters": characters, **changes}.items()}
+    settings = engine.plan.with_profile("recommended").update(values, "test")
+    return excerpts(engine.search.search(question, settings))
 
 
 def test_the_line_that_answers_comes_with_what_stands_around_it(engine):
@@ -73,9 +73,9 @@ def test_a_line_too_long_is_given_where_it_matched(engine):
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("characters", [0, 60, 120, 700, 9000])
 def test_no_budget_leaves_a_hit_out(engine, question, characters):
-    evidence = engine.search.gather(question)
-    trace = engine.search.rank(evidence, engine.plan.with_profile("recommended"))
-    found = excerpts(trace, evidence, characters)
+    settings = engine.plan.with_profile("recommended").set("query.maxCharacters", characters, "test")
+    trace = engine.search.search(question, settings)
+    found = excerpts(trace)
     assert [one.hit for one in found] == list(trace.recalled)
     assert all(one.text for one in found)
     assert not characters or sum(len(one.text) for one in found) <= characters
@@ -92,12 +92,12 @@ def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
     changes = (("query.maxCharacters", str(characters)), ("query.minScore", "0"))
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "i"), provider="builtin", now=NOW, changes=changes)
     with synced(options) as engine:
-        trace, evidence = engine.search.ranked("trombone attic", engine.plan.settings)
-        parts = excerpts(trace, evidence, characters)
+        trace = engine.search.search("trombone attic")
+        parts = excerpts(trace)
         assert len(parts) > 2
         assert not any(part.text.endswith("\r") for part in parts)
         for line in range(1, 121):
-            why = engine.search.why(evidence, "MEMORY.md", line)
+            why = engine.search.why(trace.evidence, "MEMORY.md", line)
             sent = any(first <= line <= last for first, last in (part.lines for part in parts))
             assert trace_json.why(why)["sent"] == sent, line
             assert bool(why.unsent) == (why.recalled and not sent), line
@@ -107,4 +107,4 @@ def test_without_a_second_stage_they_are_the_snippets(engine):
     evidence = engine.search.gather("router")
     engine.search.rank(evidence, engine.plan.with_profile("recommended"))
     trace = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
-    assert [one.text for one in excerpts(trace, evidence, 2100)] == [hit.snippet for hit in trace.recalled]
+    assert [one.text for one in excerpts(trace)] == [hit.snippet for hit in trace.recalled]

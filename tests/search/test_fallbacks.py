@@ -74,7 +74,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
         assert "does not know this language" in wording.explain(found.recalled[0], found)[0].detail
-    assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
+    assert theirs.rules.mode == "hybrid", "a release counts the vector whatever the language"
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
 
@@ -83,7 +83,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     """Fault row 37: another model, of the same or of other dimensions."""
     with opened(place) as engine:
         engine.index.sync()
-        assert engine.search.search("router vlan").mode == "hybrid"
+        assert engine.search.search("router vlan").rules.mode == "hybrid"
     other = Identity("scripted", "other", fingerprint(provider="scripted", model="other"), dims)
     monkeypatch.setattr(Scripted, "identity", other)
     monkeypatch.setattr(Scripted, "known", other)
@@ -93,12 +93,12 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     monkeypatch.setattr(builtin, "DIMS", dims)
     with opened(place, **{"sync.onSearch": "off"}) as engine:
         trace = engine.search.search("router vlan")
-        assert trace.mode != "hybrid"
+        assert trace.rules.mode != "hybrid"
         assert "model_mismatch" in codes(trace)
         assert all(hit.cosine is None for hit in trace.recalled)
         assert engine.index.sync().rebuilt
         after = engine.search.search("router vlan")
-        assert after.mode == "hybrid"
+        assert after.rules.mode == "hybrid"
         assert codes(after) == set()
 
 
@@ -108,13 +108,13 @@ def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place):
         engine.index.sync()
         trace = engine.search.search("会議")
     assert paths(trace) == ["memory/会議.md"]
-    assert trace.plan.fts_query == 'text LIKE "%会議%"'
+    assert trace.side.plan.fts_query == 'text LIKE "%会議%"'
     assert trace.recalled[0].score == 1.0
     with opened(place, **trigram) as engine:  # one short and one long word, both needed
         engine.index.sync()
         found = engine.search.search("router is")
-        assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
-        assert [found.chunks[at].path for at in found.pool("text_rank")] == ["MEMORY.md"]
+        assert found.side.plan.fts_query == '"router" AND text LIKE "%is%"'
+        assert [found.ref(at).path for at in found.pool("text_rank")] == ["MEMORY.md"]
         assert engine.search.search("router zz").pool("text_rank") == []
 
 

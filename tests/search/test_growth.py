@@ -72,7 +72,7 @@ def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine):
     settings = engine.plan.settings
 
     def explain(question):
-        engine.search.ranked(question, settings)
+        engine.search.search(question, settings)
         evidence = engine.search.gather(question)
         engine.search.rank(evidence, settings)
         flips(evidence, settings, int(evidence.nearest[-1]), engine.plan.with_profile)

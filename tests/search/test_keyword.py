@@ -136,14 +136,14 @@ def ask(tmp_path):
 
 def test_the_trace_names_what_was_dropped(ask):
     trace = ask("what about the printer", "openclaw-2026.3")
-    assert trace.plan.words == ("printer",)
-    assert trace.plan.dropped == ("what", "about", "the")
+    assert trace.side.plan.words == ("printer",)
+    assert trace.side.plan.dropped == ("what", "about", "the")
 
 
 def test_a_question_without_a_keyword_is_asked_whole(ask):
     trace = ask("by the", "openclaw-2026.3", minScore="0")
-    assert trace.plan.fts_query == '"by" AND "the"'
-    assert trace.plan.dropped == ()
+    assert trace.side.plan.fts_query == '"by" AND "the"'
+    assert trace.side.plan.dropped == ()
     assert [c.chunk.path for c in trace.recalled] == ["memory/kitchen.md"]
 
 
@@ -155,9 +155,9 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
         trace = engine.search.rank(found, engine.plan.settings)
         ours = engine.search.rank(found, engine.plan.with_profile("recommended"))
     assert found.pointless
-    assert trace.mode == "hybrid"
+    assert trace.rules.mode == "hybrid"
     assert trace.recalled == ()
-    assert ours.mode == "nothing"
+    assert ours.rules.mode == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp
     trace = ask("where did Mira plant kohlrabi", "recommended")
     text = {hit.chunk.path: hit.text for hit in trace.recalled}
     assert text["memory/m11.md"] == 1.0 > text["memory/m12.md"] > 0.8
-    assert trace.plan.common == trace.plan.counted == ("mira",)
+    assert trace.side.plan.common == trace.side.plan.counted == ("mira",)
     assert trace.funnel.text_matches == 2, "a word of most notes finds none by itself"
     assert ask("Mira zeppelin", "recommended").funnel.text_matches == 12, "but where no other word is in the notes"
 

@@ -11,9 +11,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
 from memory_tui.search.question import holds_value, lately_in, value_asked, words_for_now
-from memory_tui.search.rank import newer_values
+from memory_tui.search.rank import Trace, newer_values
 from memory_tui.search.score import newness
-from memory_tui.search.trace import Trace
 from tests.support.tui import TODAY
 from tests.support.workspace import put, put_all, synced
 
@@ -156,7 +155,7 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
         assert hits.keys() == {LOG, "memory/club.md"}
         assert sorted(copy.citation for copy in hits[LOG].copies) == sorted(f"{path}#L1-L3" for path in ASIDE)
         assert (hits[LOG].also, hits["memory/club.md"].also) == ("also in 4 other notes", "")
-        evidence = engine.search.gather(trace.query)
+        evidence = engine.search.gather(trace.evidence.query)
         for path in ASIDE:
             fate = engine.search.why(evidence, path, 3).fate
             assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"{LOG}#L1-L3")

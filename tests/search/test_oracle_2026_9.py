@@ -21,7 +21,7 @@ from memory_tui.index.store import Store
 from memory_tui.plan import Options, plan
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.excerpts import head
+from memory_tui.search.rank import head
 from memory_tui.workspace import roots
 from tests.support.paths import oracles
 
@@ -101,8 +101,8 @@ def in_their_order(evidence, corpus, squares, store):
 
 def result(candidate, trace):
     """A hit in the shape that the recorded program gives."""
-    found = trace_json.result(candidate, trace.profile)
-    own = ["citation"] if trace.mode == "hybrid" else ["citation", "vectorScore"]
+    found = trace_json.result(candidate, trace.rules.profile.name)
+    own = ["citation"] if trace.rules.mode == "hybrid" else ["citation", "vectorScore"]
     return {key: value for key, value in found.items() if key not in own}
 
 

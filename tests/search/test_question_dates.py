@@ -237,20 +237,20 @@ def test_the_best_note_of_each_part_comes_first(engine):
     ]
     lines = wording.explain(garlic, found)
     assert any(line.detail == HOW + "where does the garlic grow?" for line in lines)
-    assert found.plan.readings == ("asked in 2 parts",)
+    assert found.side.plan.readings == ("asked in 2 parts",)
 
 
 def test_as_written_a_question_is_one(engine):
     evidence = engine.search.gather(QUESTION, as_written=True)
     found = engine.search.rank(evidence, engine.plan.settings)
-    assert not found.plan.parts
+    assert not found.side.plan.parts
     assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
     theirs = engine.search.rank(engine.search.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
     assert not any(notice.kind == "asked_in_parts" for notice in theirs.notices)
     asks = "router ip"
-    assert engine.search.search(asks).plan.readings
-    assert not engine.search.rank(engine.search.gather(asks, as_written=True), engine.plan.settings).plan.readings
+    assert engine.search.search(asks).side.plan.readings
+    assert not engine.search.rank(engine.search.gather(asks, as_written=True), engine.plan.settings).side.plan.readings
 
 
 def test_function_words_alone_are_no_part(engine):
-    assert not engine.search.search("Which vlan has the router and why?").plan.parts
+    assert not engine.search.search("Which vlan has the router and why?").side.plan.parts

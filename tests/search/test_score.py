@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import Likeness, mmr, rank
-from memory_tui.search.trace import BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
-from memory_tui.sentences import as_notice, why_empty
+from memory_tui.sentences import why_empty
 from tests.support.search import evidence, settings
 
 
@@ -107,7 +106,7 @@ def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes():
     # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
     trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
     assert [c.chunk.rowid for c in trace.recalled] == [0]
-    assert trace.recalled[0].verdict == Recalled(1, relaxed=True)
+    assert trace.recalled[0].verdict.fields == {"place": 1, "relaxed": True, "rescued": False, "kept_back": False}
     assert trace.floor == pytest.approx(0.3)
     assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
 
@@ -136,9 +135,9 @@ def test_mmr_names_the_twin():
     trace = rank(evidence([0.9, 0.89, 0.8], {}, texts=texts), settings(OPENCLAW, **both))
     assert [c.chunk.rowid for c in trace.recalled] == [0, 2]
     verdict = trace.lost[0].verdict
-    assert isinstance(verdict, DisplacedByMmr)
-    assert verdict.twin.rowid == 0
-    assert verdict.similarity == 1.0
+    assert verdict.kind == "displaced_by_mmr"
+    assert verdict.fields["twin"].rowid == 0
+    assert verdict.fields["similarity"] == 1.0
 
 
 def test_hits_without_any_word_of_the_question_are_said_to_be_so():
@@ -180,21 +179,21 @@ def test_every_candidate_has_one_verdict_that_holds(found, chosen):
     rows = [c.chunk.rowid for c in every(trace)]
     assert len(rows) == len(set(rows)) == trace.funnel.candidates
     assert len(trace.recalled) == trace.funnel.recalled <= limit
-    assert [c.verdict.place for c in trace.recalled] == list(range(1, len(trace.recalled) + 1))
+    assert [c.verdict.fields["place"] for c in trace.recalled] == list(range(1, len(trace.recalled) + 1))
     for candidate in trace.lost:
         verdict = candidate.verdict
-        assert not isinstance(verdict, Recalled)
-        if isinstance(verdict, BelowMinScore | LoweredByDecay):
-            assert candidate.score < verdict.floor
-            assert verdict.margin == pytest.approx(verdict.floor - candidate.score)
+        assert verdict.kind != "recalled"
+        if verdict.kind in ("below_min_score", "lowered_by_decay"):
+            assert candidate.score < verdict.fields["floor"]
+            assert verdict.fields["margin"] == pytest.approx(verdict.fields["floor"] - candidate.score)
         else:
             assert candidate.score >= trace.floor
-            assert verdict.place > limit
-        assert as_notice(verdict).message
-        assert as_notice(verdict).short
+            assert verdict.fields["place"] > limit
+        assert verdict.message
+        assert verdict.short
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:
-        assert all(why_empty(trace.empty, trace.profile))
+        assert all(why_empty(trace.empty, trace.rules.profile.name))
 
 
 @pytest.mark.parametrize(

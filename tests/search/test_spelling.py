@@ -38,9 +38,9 @@ def ask(tmp_path):
 )
 def test_what_no_note_holds_is_searched_as_it_was_meant(ask, question, asked, searched):
     trace = ask(question)
-    [found] = trace.plan.corrections
+    [found] = trace.side.plan.corrections
     assert (found.asked, found.searched) == (asked, searched)
-    assert set(searched) <= set(trace.plan.words)
+    assert set(searched) <= set(trace.side.plan.words)
     assert trace.funnel.text_matches
     [notice] = [notice for notice in trace.notices if notice.code == "spelling"]
     assert asked in notice.message
@@ -58,9 +58,9 @@ def test_what_no_note_holds_is_searched_as_it_was_meant(ask, question, asked, se
 )
 def test_a_name_is_found_in_another_script(ask, question, text, asked, searched):
     trace = ask(question, text)
-    assert [(one.asked.lower(), one.searched) for one in trace.plan.corrections] == [(asked, (searched,))]
+    assert [(one.asked.lower(), one.searched) for one in trace.side.plan.corrections] == [(asked, (searched,))]
     assert trace.recalled
-    assert not ask(question, text, spelling_enabled="false").plan.corrections
+    assert not ask(question, text, spelling_enabled="false").side.plan.corrections
 
 
 @pytest.mark.parametrize("form", ["Pi-hole", "pihole", "Pi hole"])
@@ -78,7 +78,7 @@ HELD = ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢�
 @pytest.mark.parametrize("question", HELD)
 def test_what_is_held_or_is_a_word_is_left_alone(ask, question):
     text = "Die Wärmepumpe und der Heizungskeller sind nicht neu.\n" if "Wärme" in question else NOTES
-    assert not ask(question, text).plan.corrections
+    assert not ask(question, text).side.plan.corrections
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_held_or_is_a_word_is_left_alone(ask, question):
 def test_a_word_of_another_language_is_no_error_of_one_that_notes_hold(ask, question):
     text = f"{NOTES}\nWe want gloss paint on the wall, and brites and vans.\n"
     trace = ask(question, text)
-    assert not trace.plan.corrections
+    assert not trace.side.plan.corrections
     assert trace.level.level != "found"
 
 
@@ -98,14 +98,14 @@ ERRORS = {"omoda vlan": "omada", "rouetr": "router", "oruter": "router", "heslo 
 
 @pytest.mark.parametrize("question", [*ERRORS, "dónde está la contraseñs del servidor"])
 def test_a_real_error_is_found_in_the_language_of_the_notes(ask, question):
-    [one] = ask(question, OMADA if question in ERRORS else SPANISH).plan.corrections
+    [one] = ask(question, OMADA if question in ERRORS else SPANISH).side.plan.corrections
     assert one.searched == (ERRORS.get(question, "contrasena"),)
 
 
 def test_it_can_be_switched_off_and_openclaw_never_does_it(ask):
-    assert not ask("restick target", spelling_enabled="false").plan.corrections
+    assert not ask("restick target", spelling_enabled="false").side.plan.corrections
     trace = ask("restick target", profile="openclaw-2026.3")
-    assert not trace.plan.corrections
+    assert not trace.side.plan.corrections
     assert "spelling" not in {notice.code for notice in trace.notices}
 
 
@@ -118,5 +118,5 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path):
     with synced(options) as engine:
         # 喜欢 stands in most notes, 欢什 and 么书 in none.
         trace = engine.search.search("喜欢什么书")
-    assert "喜欢" in trace.plan.words
+    assert "喜欢" in trace.side.plan.words
     assert "memory/2026-01-01.md" in {hit.chunk.path for hit in trace.recalled}

@@ -36,7 +36,7 @@ def options(notes, *, once=True, index="index.sqlite"):
 
 
 def answers(engine, source=""):
-    return [engine.search.ranked(q, engine.plan.settings, source=source)[0] for q in QUERIES]
+    return [engine.search.search(q, source=source) for q in QUERIES]
 
 
 def without_times(trace):
@@ -54,7 +54,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
         assert engine.status().vector.engine.startswith("sqlite-vec v")
         with engine.search.reader() as store, engine.search.state(store, once=True) as known:
             assert known.dims == 0, "no vector is kept in memory"
-        assert "sqlite-vec" in {trace.nearest_by for trace in by_vec0}
+        assert "sqlite-vec" in {trace.evidence.nearest_by for trace in by_vec0}
         of_one_source = answers(engine, "memory")
     if not library:
         monkeypatch.setattr(database, "load_vec0", lambda connection: Vec0(False, "not installed"))
@@ -62,7 +62,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
     with Engine.open(options(notes, once=not library, index=index)) as engine:
         engine.index.catch_up()
         by_numpy = answers(engine)
-        assert {trace.nearest_by for trace in by_numpy} == {"numpy", ""}
+        assert {trace.evidence.nearest_by for trace in by_numpy} == {"numpy", ""}
         assert [*map(without_times, by_numpy)] == [*map(without_times, by_vec0)]
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
@@ -75,7 +75,7 @@ def test_an_index_that_grows_is_followed(tmp_path):
             (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))
             engine.index.sync()
             trace = engine.search.search("router vlan")
-            assert trace.nearest_by == "sqlite-vec"
+            assert trace.evidence.nearest_by == "sqlite-vec"
             assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
         engine.index.sync(force=True)
-        assert engine.search.search("router vlan").nearest_by == "sqlite-vec"
+        assert engine.search.search("router vlan").evidence.nearest_by == "sqlite-vec"

@@ -67,7 +67,7 @@ def asked(home: Home, scope: str) -> Iterator[Engine]:
 
 def told(engine: Engine, question: str) -> dict:
     """Everything that an answer holds but for what is of one index: numbers of rows, times, and where it lies."""
-    trace, _ = engine.search.ranked(question, engine.plan.settings)
+    trace = engine.search.search(question, engine.plan.settings)
     return _bare(trace_json.answer(trace))
 
 

@@ -15,7 +15,8 @@ from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import BelowMinScore, ChunkRef, DisplacedByMmr
+from memory_tui.search.trace import ChunkRef
+from memory_tui.sentences import notice
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
 from memory_tui.tune.evaluate import Measured, NoEvidence, measure
@@ -114,7 +115,7 @@ def test_a_row_has_exactly_the_cells_of_the_list(rows, width, lines):
 
 def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows):
     shown = {0.3461: ".346 █", 0.34999: ".349 █", 0.3: ".30 ██", 1.0: "1.00 █"}
-    weak = {score: replace(rows[0].hit, score=score, verdict=BelowMinScore(0.35, 0.35 - score)) for score in shown}
+    weak = {score: replace(rows[0].hit, score=score, verdict=notice("below_min_score", floor=0.35)) for score in shown}
     drawn = {score: dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1) for score, hit in weak.items()}
     assert {score: row.plain[4:10] for score, row in drawn.items()} == shown
 
@@ -161,14 +162,14 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidenc
     kept_back = replace(trace, level=replace(trace.level, level="nothing holds these words"))
     assert "no note answers" in hits.divider(kept_back)
     weak, *others = trace.lost
-    weak = replace(weak, verdict=BelowMinScore(0.35, 0.01))
+    weak = replace(weak, verdict=notice("below_min_score", floor=0.35))
     assert hits.divider(replace(trace, lost=[weak, *others])) == "your agent does not get these", (
         "not the reason of all"
     )
-    twin = [replace(hit, verdict=DisplacedByMmr(hit.chunk, 0.9, 7, 6)) for hit in trace.lost]
+    twin = [replace(hit, verdict=notice("displaced_by_mmr", twin=hit.chunk)) for hit in trace.lost]
     assert hits.divider(replace(trace, lost=twin)).endswith("these")
     rescued = replace(trace.recalled[-1], score=0.3)
-    every = [replace(hit, verdict=BelowMinScore(0.35, 0.01)) for hit in trace.lost]
+    every = [replace(hit, verdict=notice("below_min_score", floor=0.35)) for hit in trace.lost]
     assert hits.divider(replace(trace, lost=every)).endswith("they score under .35")
     assert hits.divider(replace(trace, recalled=[*trace.recalled, rescued], lost=every)).endswith("these")
 

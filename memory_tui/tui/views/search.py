@@ -25,7 +25,7 @@ from memory_tui import plan
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.cancel import Stop
 from memory_tui.config import config_patch
-from memory_tui.config.settings import PROFILES, TUNE_KEYS, Settings, profile_named
+from memory_tui.config.settings import PROFILES, TUNE_KEYS, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
@@ -35,11 +35,10 @@ from memory_tui.explain.why_not import WhyNot, row_of
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.rank import Reranking, can_rank
+from memory_tui.search.rank import Reranking, Trace, can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
-from memory_tui.search.trace import Trace
-from memory_tui.sentences import as_notice, ordinal, why_empty
+from memory_tui.sentences import ordinal, why_empty
 from memory_tui.shared import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
@@ -450,7 +449,7 @@ class SearchView(View):
         self.answer = answer
         gone = row_before.name if row_before is not None and self.row is None else ""
         # Another question: the cursor begins anew, and `draw` ends the filling.
-        if before is None or before.trace.query != answer.trace.query:
+        if before is None or before.trace.evidence.query != answer.trace.evidence.query:
             self.filling = True
             with self.prevent(OptionList.OptionHighlighted):
                 self.hits.highlighted = None
@@ -504,7 +503,7 @@ class SearchView(View):
             return
         self.write("#level", self.level(answer))
         if answer.trace.empty is not None and answer.qmd is None:
-            self.say(*why_empty(answer.trace.empty, answer.trace.profile))
+            self.say(*why_empty(answer.trace.empty, answer.trace.rules.profile.name))
             self.write("#level", self.level(answer))
             return
         with self.app.batch_update():
@@ -724,7 +723,7 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if answer is None or row is None or trace is not answer.trace or row.hit.chunk.rowid != rowid:
             return
-        none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
+        none = f"No single knob of {trace.rules.profile.title} and no word more has it sent."
         none = "" if remedies else none if is_last else "looking for a word to add ..."
         self.solved = row if is_last else None
         self.solution = remedies, f"{without} {none}".strip()
@@ -858,11 +857,11 @@ class SearchView(View):
         answer, settings, query = self.answer, self.session.settings, self.box.value.strip()
         if settings is None or not query:
             self.draw_ranking()
-        elif answer is None or answer.trace.query != query:
+        elif answer is None or answer.trace.evidence.query != query:
             self.ask()
         else:
             self.end_request()
-            self.rank(self.new_request(answer.trace.query, settings), answer)
+            self.rank(self.new_request(answer.trace.evidence.query, settings), answer)
 
     def draw_ranking(self) -> None:
         """Draw the ranking as a line, and its knobs where they are unfolded."""
@@ -954,9 +953,9 @@ class SearchView(View):
             self.notify(f"You took back {words}.", markup=False)
             return True
         answer = self.answer
-        if answer is None or not (answer.trace.plan.readings or answer.request.as_written):
+        if answer is None or not (answer.trace.side.plan.readings or answer.request.as_written):
             return False
-        self.as_written = "" if answer.request.as_written else answer.trace.query
+        self.as_written = "" if answer.request.as_written else answer.trace.evidence.query
         self.ask()
         how = "searched as it is written. u reads it as before" if self.as_written else "read as before"
         self.notify(f"Every word is {how}.", markup=False)
@@ -1091,7 +1090,7 @@ class SearchView(View):
 
     async def action_saved(self) -> None:
         """Show the saved questions."""
-        question = self.answer.trace.query if self.answer is not None else ""
+        question = self.answer.trace.evidence.query if self.answer is not None else ""
 
         def chosen(query: str | None) -> None:
             self.learn()
@@ -1106,7 +1105,7 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if row is None or answer is None or not self.is_own(self.owner):
             return
-        query, chunk = answer.trace.query, row.hit.chunk
+        query, chunk = answer.trace.evidence.query, row.hit.chunk
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
         line = self.line_of(row)
         # The grade, 0 here, is set by the choice; line 0 lets the judgment take the line that decided.
@@ -1141,7 +1140,7 @@ class SearchView(View):
         has_changed = notebook != self.notebook
         self.notebook = notebook
         judged = {query.text: query for query in notebook.judged}
-        query = judged.get(self.answer.trace.query) if self.answer is not None else None
+        query = judged.get(self.answer.trace.evidence.query) if self.answer is not None else None
         if self.answer is not None and query is not None:
             self.cases[query.text] = Case.of(query, self.answer.evidence)
         # What is not judged any more is not measured.
@@ -1174,7 +1173,7 @@ class SearchView(View):
             self.wanted = asked_rowid
             self.screen.set_focus(self.hits)
         elif (why := answer.why) is not None:
-            text = Content(f"{one_line(as_notice(why.fate).message)}\n{one_line(why.place.remark)}".rstrip())
+            text = Content(f"{one_line(why.fate.message)}\n{one_line(why.place.remark)}".rstrip())
             await self.app.push_screen(Page(f"{safe(why.place.path)}:{why.place.line}", text))
 
     async def action_do(self) -> None:
