@@ -28,9 +28,8 @@ from memory_tui.config.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.errors import IndexBusy, IndexUnavailable, SettingError
 from memory_tui.formatting import one_line, plural
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, citation
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Trace, rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.rank import Trace
 from memory_tui.search.trace import ChunkRef
 from memory_tui.secrets.finder import MASK, masked, redact
 from memory_tui.sentences import ordinal

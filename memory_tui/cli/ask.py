@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -206,14 +206,13 @@ def _lines(trace: Trace, passages: Sequence[Excerpt], *, explain: bool) -> Itera
 
 def _losers(trace: Trace) -> Iterator[str]:
     """Yield how many candidates there were at each step, and the first of those that lost."""
-    funnel = trace.funnel
+    count = trace.funnel
     nearest = f"; nearest by {trace.evidence.nearest_by}" if trace.evidence.nearest_by else ""
     yield ""
-    yield (
-        f"{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
-        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-        f"(profile {trace.rules.profile.name}, {trace.rules.mode}{nearest})"
-    )
+    sides = f"{count['vector_pool']} by vector + {count['text_pool']} by text"
+    passed = f"{count['over_gate']} over {trace.floor:g} > {count['recalled']} recalled"
+    ranking = f"(profile {trace.rules.profile.name}, {trace.rules.mode}{nearest})"
+    yield f"{count['chunks']} chunks > {sides} = {count['candidates']} candidates > {passed}   {ranking}"
     for loser in trace.lost[:_LOSERS]:
         yield f"  {loser.score:.3f} {one_line(loser.citation)}  {loser.verdict.short}"
     if len(trace.lost) > _LOSERS:
@@ -342,12 +341,13 @@ def evaluate(args: argparse.Namespace) -> int:
         with waiting("Measuring"):
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings)
+            means = measures.means(card)
             levels = measures.level_counts(cases, settings)
         vector_notices = sentences.other_vectors(settings.word("profile"), cases[0].evidence.provider)
         notices = [*engine.notices(), *vector_notices]
     failed = [
-        {"metric": name, "value": card.mean[name], "wanted": bound, "sentence": shortfall(name, card.mean[name], bound)}
-        for name, bound in measures.missed(card.mean, bounds).items()
+        {"metric": name, "value": means[name], "wanted": bound, "sentence": shortfall(name, means[name], bound)}
+        for name, bound in measures.missed(means, bounds).items()
     ]
     data = {**scorecard_data(card, settings, absent), "levels": trace_json.plain(levels), "failed": failed}
     data["notices"] = trace_json.plain(notices)
@@ -407,39 +407,39 @@ def _scores(title: str, scores: measures.Scores) -> str:
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
 
 
-def scorecard_lines(value: measures.Scorecard, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
+def scorecard_lines(card: measures.Card, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
     """Yield each query's metrics, and the means, as lines of a table.
 
     `unjudged` counts queries that have no labels, `absent` names the labelled notes that cannot be read.
     """
     without = f", {plural(unjudged, 'query')} without" if unjudged else ""
-    yield f"{plural(len(value.rows), 'query')} with labels{without}"
+    yield f"{plural(len(card), 'query')} with labels{without}"
     if absent:
         text = ", ".join(one_line(path, 60) for path in absent[:_NAMED])
         more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
         yield f"Labels of notes and lines that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
-    yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
-    yield _scores("mean", value.mean)
+    yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in card.values())
+    yield _scores("mean", measures.means(card))
 
 
-def level_words(counts: measures.LevelCounts) -> str:
+def level_words(counts: Mapping[str, int]) -> str:
     """Say how often levels mislead."""
     return (
-        f"Levels: {counts.doubted:,} of {plural(counts.answerable, 'query')} with an answer doubted; "
-        f"{counts.trusted:,} of {counts.unanswerable:,} without one answered as found."
+        f"Levels: {counts['doubted']:,} of {plural(counts['answerable'], 'query')} with an answer doubted; "
+        f"{counts['trusted']:,} of {counts['unanswerable']:,} without one answered as found."
     )
 
 
-def scorecard_data(value: measures.Scorecard, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
+def scorecard_data(card: measures.Card, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
     """Return means, and each query with its metrics and hits."""
-    rows = []
-    for row in value.rows:
+    queries = []
+    for row in card.values():
         hits = [ref.citation for ref in row.hits]
-        rows.append({"query": row.query.text, "id": row.query.id, "metrics": dict(row.scores), "hits": hits})
+        queries.append({"query": row.query.text, "id": row.query.id, "metrics": dict(row.scores), "hits": hits})
     knobs = {key: trace_json.plain(settings.values[key]) for key in TUNE_KEYS}
-    data = {"questions": len(value.rows), "absent": list(absent), "metrics": dict(value.mean)}
-    return {**data, "settings": knobs, "queries": rows}
+    data = {"questions": len(card), "absent": list(absent), "metrics": dict(measures.means(card))}
+    return {**data, "settings": knobs, "queries": queries}
 
 
 def shortfall(metric: str, value: float, bound: float) -> str:

@@ -221,7 +221,7 @@ def trace(value: Trace) -> dict[str, Any]:
         "floor": value.floor,
         "vectorScale": candidates.vector_scale,
         "textScale": candidates.text_scale,
-        "funnel": plain(value.funnel),
+        "funnel": {camel(stage): count for stage, count in value.funnel.items()},
         "unsearchable": plain(evidence.unsearchable),
         "notices": plain(value.notices),
         "now": dt.datetime.fromtimestamp(evidence.now, dt.UTC).isoformat(),

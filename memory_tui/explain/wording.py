@@ -232,7 +232,7 @@ def _vector(candidate: Candidate, trace: Trace) -> str:
         how = f"{floor:g} + {1 - floor:g} x cosine {cosine:.4f} = {score:.3f}"
     else:
         how = f"cosine {score:.4f}"
-    return f"{how}  {_rank(candidate.vector_rank, trace.funnel.vector_pool)}  {_weight(candidate.vector_weight)}"
+    return f"{how}  {_rank(candidate.vector_rank, trace.funnel['vector_pool'])}  {_weight(candidate.vector_weight)}"
 
 
 def _cause(trace: Trace, otherwise: str) -> str:
@@ -243,7 +243,7 @@ def _cause(trace: Trace, otherwise: str) -> str:
 
 def _no_cosine(trace: Trace) -> str:
     """Return why a chunk has no cosine, whether it alone has none or nothing has one."""
-    if trace.funnel.vector_matches:
+    if trace.funnel["vector_matches"]:
         return "this chunk has no vector"
     lacking = "index has no vectors" if trace.rules.mode == "keywords only" else "question has no vector"
     return _cause(trace, otherwise=f"the {lacking}")
@@ -290,7 +290,7 @@ def _text(candidate: Candidate, trace: Trace) -> str:
         return _unmatched(trace)
     relevance = -candidate.bm25
     if not score and not candidate.text_rank and rules.text_score != "magnitude":
-        return f"bm25 {relevance:.4g}  not among the {trace.funnel.text_pool} candidates, counts 0"
+        return f"bm25 {relevance:.4g}  not among the {trace.funnel['text_pool']} candidates, counts 0"
     if rules.text_score == "magnitude":
         how = f"bm25 {relevance:.4g}  / best {trace.candidates.text_scale:.4g} = {score:.3f}"
     elif rules.text_score == "saturated":
@@ -302,7 +302,7 @@ def _text(candidate: Candidate, trace: Trace) -> str:
 
 def _ranked(candidate: Candidate, trace: Trace) -> str:
     """Return the rank by words, and what words weigh."""
-    return f"{_rank(candidate.text_rank, trace.funnel.text_pool)}  {_weight(candidate.text_weight)}"
+    return f"{_rank(candidate.text_rank, trace.funnel['text_pool'])}  {_weight(candidate.text_weight)}"
 
 
 def _lexical(candidate: Candidate, part: Hit, trace: Trace) -> str:
@@ -411,10 +411,10 @@ def sent_of(trace: Trace) -> int:
 
 def pipeline(trace: Trace) -> str:
     """Return how many passages are sent, and how many each side found, in one line."""
-    funnel = trace.funnel
-    pools = f"{funnel.vector_pool:,} by meaning, {funnel.text_pool:,} by words"
-    strong = f", {funnel.over_gate:,} are strong enough" if funnel.over_gate < funnel.candidates else ""
-    return f"{plural(funnel.candidates, 'passage')} found: {pools}{strong}; {sent_of(trace):,} sent."
+    count = trace.funnel
+    pools = f"{count['vector_pool']:,} by meaning, {count['text_pool']:,} by words"
+    strong = f", {count['over_gate']:,} are strong enough" if count["over_gate"] < count["candidates"] else ""
+    return f"{plural(count['candidates'], 'passage')} found: {pools}{strong}; {sent_of(trace):,} sent."
 
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:

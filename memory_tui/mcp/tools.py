@@ -573,7 +573,7 @@ def _logged_hit(passage: Excerpt, *, cut: bool) -> LoggedHit:
     chunk = hit.chunk
     scores = (hit.score, hit.vector, hit.text)
     # Not every verdict has a place: that of a hit below minScore has none.
-    rank = getattr(hit.verdict, "place", 0)
+    rank = hit.verdict.fields.get("place", 0)
     return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, cut, rank, *passage.lines)
 
 

@@ -399,9 +399,6 @@ class Trace(Struct, frozen=True):
     side: KeywordSide
     """The words that were searched, and what they found."""
     candidates: Candidates
-    measured: Floats
-    """What the second stage of each part of the question measured: (parts, candidates, measures), 0 where it did not
-    look."""
     floor: float
     """What a score had to reach: minScore, or the relaxed floor where that is in force."""
     relaxed: bool
@@ -455,28 +452,28 @@ class Trace(Struct, frozen=True):
         plain = over_gate(by_worth, table, gate.passed[0], table["rescued"])[: rules.results]
         table["displaced"][plain] = (table["place"][plain] > rules.results) & bool(table["chosen"].any())
         candidates = _in_order(candidates, np.concatenate([through, order[~table["passed"][order]]]))
-        return cls(evidence, settings, rules, side, candidates, _measured(candidates), floor, relaxed)
+        return cls(evidence, settings, rules, side, candidates, floor, relaxed)
 
     @property
-    def funnel(self) -> trace.Funnel:
-        """Return how many chunks were left after each stage."""
+    def funnel(self) -> dict[str, int]:
+        """Return how many chunks were left after each stage, by stage."""
         evidence, table = self.evidence, self.candidates.table
         passed, by_meaning, by_words, faded, displaced = (
             int(np.count_nonzero(table[name])) for name in ("passed", "vector_rank", "text_rank", "faded", "displaced")
         )
-        return trace.Funnel(
-            chunks=len(evidence.refs),
-            files=evidence.files,
-            vector_matches=evidence.embedded if score.compares(evidence, self.rules.profile) else 0,
-            vector_pool=by_meaning,
-            text_matches=self.candidates.text_matches if by_words else 0,
-            text_pool=by_words,
-            candidates=len(table),
-            removed_by_decay=faded,
-            over_gate=passed,
-            displaced=displaced,
-            recalled=len(self.recalled),
-        )
+        return {
+            "chunks": len(evidence.refs),
+            "files": evidence.files,
+            "vector_matches": evidence.embedded if score.compares(evidence, self.rules.profile) else 0,
+            "vector_pool": by_meaning,
+            "text_matches": self.candidates.text_matches if by_words else 0,
+            "text_pool": by_words,
+            "candidates": len(table),
+            "removed_by_decay": faded,
+            "over_gate": passed,
+            "displaced": displaced,
+            "recalled": len(self.recalled),
+        }
 
     def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
         """Return the places of the candidates that one side proposed, in the order in which it did."""
@@ -545,8 +542,12 @@ class Trace(Struct, frozen=True):
         verdict, text = self._verdict(entry), evidence.texts[ref.rowid]
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
-        second = self._second(at, entry)
-        chosen, twin = entry["chosen"], self.ref(entry["twin"]) if entry["twin"] >= 0 else None
+        # Number 0 looked for the whole question: part -1 leads to it.
+        stage = self.candidates.stages[1 + entry["part"]] if self.candidates.stages else None
+        is_looked_into = entry["inside"] or verdict.kind == "recalled"
+        second = self._second(entry, stage, text)
+        chosen = entry["chosen"]
+        twin = self.ref(entry["twin"]) if entry["twin"] >= 0 else None
         hits = evidence.lexical.hits if rules.profile.exact_paths else ()
         # NaN, for want of a number, is the one that differs from itself.
         columns: list[Any] = [entry[name] if entry[name] == entry[name] else None for name in _NUMBERS]
@@ -557,7 +558,7 @@ class Trace(Struct, frozen=True):
             chunk=ref,
             verdict=verdict,
             snippet=head(text),
-            line=self._line(entry, text) if entry["inside"] or verdict.kind == "recalled" else 0,
+            line=entry["first_line"] + stage.places(row, text)[0] if stage and is_looked_into else 0,
             last_line=ref.shown(evidence.texts).end_line,
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
@@ -572,23 +573,25 @@ class Trace(Struct, frozen=True):
             copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
-    def _second(self, at: int, entry: _Entry) -> trace.SecondPart | None:
-        """Return what the second stage made of the candidate at `at`; None where none ran."""
-        candidates, rules = self.candidates, self.rules
-        if not candidates.stages or not rules.second_weight > 0:
+    def _second(self, entry: _Entry, stage: SecondStage | None, text: str) -> trace.SecondPart | None:
+        """Return what the second stage made of a candidate, whose chunk holds `text`; None where none ran."""
+        rules, candidates = self.rules, self.candidates
+        if stage is None or not rules.second_weight > 0:
             return None
         weight = rules.share(candidates.dated) * rules.second_weight
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
-        # Without parts (-1) everything is measured by the whole question, which is the only row then.
-        stage, values = self._stage(entry), self.measured[max(0, entry["part"])]
-        columns = values[at].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
+        inside = np.flatnonzero(candidates.table["inside"]).tolist()
+        rows = candidates.table["row"][inside].tolist()
+        best_of_all = stage.measure(rows, [candidates.texts[at] for at in inside]).max(axis=0)
+        values = stage.measure([entry["row"]], [text])[0]
+        columns = values.tolist(), best_of_all.tolist(), stage.weights.tolist()
         measures = []
         for measure, value, best, counts in zip(MEASURES, *columns, strict=True):
             share = value / best if best > 0 else 0.0
             part = trace.MeasurePart(measure.name, value, best, share, weight=counts, points=share * counts)
             measures += [part] if counts else []
-        _, (first, last) = stage.places(entry["row"])
+        _, (first, last) = stage.places(entry["row"], text)
         return trace.SecondPart(
             weight=weight,
             score=entry["second"],
@@ -600,23 +603,6 @@ class Trace(Struct, frozen=True):
             asked=stage.query if entry["part"] >= 0 else "",
             leads=entry["leads"],
         )
-
-    def _stage(self, entry: _Entry) -> SecondStage:
-        """Return the stage that looked for the part of the question that a candidate answers.
-
-        Number 0 looked for the whole question: part -1 leads to it.
-        """
-        number: int = 1 + entry["part"]
-        return self.candidates.stages[number]
-
-    def _line(self, entry: _Entry, text: str) -> int:
-        """Return the line of a candidate, whose chunk holds `text`, that answers best; 0 where no second stage ran."""
-        if not self.candidates.stages:
-            return 0
-        stage = self._stage(entry)
-        # `places` knows only what was measured, and a recalled one may not have been looked into before.
-        stage.measure([entry["row"]], [text])
-        return int(entry["first_line"]) + stage.places(entry["row"])[0]
 
     def _provenance(self, row: int, ref: ChunkRef) -> trace.Provenance | None:
         # Where the index was cut by the rules of another release, its lexical search did not run.
@@ -637,20 +623,6 @@ def _in_order(candidates: Candidates, order: Rows) -> Candidates:
     table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
     texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
     return replace(candidates, table=table[order], texts=texts)
-
-
-def _measured(candidates: Candidates) -> Floats:
-    """Return what was measured in the candidates that were looked into: (parts, candidates, measures), else zeros.
-
-    The stage of the whole question is left out where there are parts.
-    """
-    table, stages = candidates.table, candidates.stages[1:] or candidates.stages
-    result = np.zeros((len(stages), len(table), len(MEASURES)))
-    inside = np.flatnonzero(table["inside"])
-    rows, texts = table["row"][inside].tolist(), [candidates.texts[at] for at in inside.tolist()]
-    for values, stage in zip(result, stages, strict=True):
-        values[inside] = stage.measure(rows, texts)
-    return result
 
 
 class Likeness:

@@ -624,8 +624,9 @@ class SecondStage:
         self.measure((), ())
         return self._signals
 
-    def places(self, row: int) -> tuple[int, tuple[int, int]]:
-        """Return the best line of `row`, which was measured, and the first and last line of its best window."""
+    def places(self, row: int, text: str) -> tuple[int, tuple[int, int]]:
+        """Return the best line of `row`, whose chunk holds `text`, and the first and last line of its best window."""
+        self.measure([row], [text])
         _, line, (first, last) = self._remembered[row]
         return line, (first, last)
 

@@ -256,22 +256,6 @@ class Candidate(Numbers, frozen=True, kw_only=True):
         return self.first_share + (self.second.weight if self.second else 0.0)
 
 
-class Funnel(Struct, frozen=True):
-    """How many chunks were left after each stage."""
-
-    chunks: int
-    files: int
-    vector_matches: int
-    vector_pool: int
-    text_matches: int
-    text_pool: int
-    candidates: int
-    removed_by_decay: int
-    over_gate: int
-    displaced: int
-    recalled: int
-
-
 # --- the question ----------------------------------------------------------------------------------------------------
 
 

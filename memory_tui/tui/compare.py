@@ -148,7 +148,7 @@ def _cell(row: Row | None, name: str, style: str) -> Content:
         return Content.assemble(f"{name}   ", ("not found among the nearest", style))
     if not row.sent:
         # Only the verdicts of a score that is too low have a floor.
-        floor = getattr(row.hit.verdict, "floor", None)
+        floor = row.hit.verdict.fields.get("floor")
         score = figure(row.hit.score) if floor is None else under(row.hit.score, floor)
         return Content.assemble(f"{name}  – ", (score, style), f"  {short_reason(row)}")
     place = Content.styled(f"{row.place:>2} {figure(row.hit.score):>3}", f"bold {style}".strip())

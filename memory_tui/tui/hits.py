@@ -305,7 +305,8 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     sent, cut = sent_of(trace), other_cut(trace)
     head, style = _level_sentence(trace)
     number = f"{'about ' if cut else ''}{sent or 'nothing'}"
-    gets = [f"Your agent gets {number}{f' of {trace.funnel.candidates:,} found' if sent else ''}."]
+    of_all = f" of {trace.funnel['candidates']:,} found" if sent else ""
+    gets = [f"Your agent gets {number}{of_all}."]
     gets += [f"Your agent gets {number}.", f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
     if cut or trace.side.plan.readings:
@@ -420,7 +421,7 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
     if key and len(lines) < 5:
         lines.append(Content.styled(f"{'':10}────".ljust(width - len(key)) + key, MUTED))
     # Of the same passages as are counted above the list.
-    place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
+    place = f"{ordinal(row.place)} of {trace.funnel['candidates']:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
     total = Content.assemble(score, f"  {place}", ("   m marks it right or wrong" * bool(key), MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))

@@ -1,6 +1,6 @@
 """Saved questions: what a person said of passages, how well a ranking does by it, and the search for a better one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
@@ -30,7 +30,7 @@ from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View, if_answered
-from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Measured, Outcome, by_question, mean, score, tune
+from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Card, Case, Measured, Outcome, mean, score, tune
 from memory_tui.tune.judgments import Label, Notebook, Query, edit, load, notebook_path, settled
 
 ANSWER = 120
@@ -127,7 +127,7 @@ def result(query: Query, measured: Measured | None) -> str:
     return f"{sent}, {missed}" if missed else sent
 
 
-def summary(measured: Mapping[str, Measured], question: str) -> str:
+def summary(measured: Card, question: str) -> str:
     """Return the means of the questions that can be measured; `question` is the one on screen."""
     if not measured:
         return "m marks a passage right or wrong, to measure rankings."
@@ -166,8 +166,8 @@ class Sheet(Message):
     """The saved questions, with what is measured of them so far."""
 
     notebook: Notebook
-    scores: Mapping[str, Measured]
-    before: Mapping[str, Measured]
+    scores: Card
+    before: Card
     progress: str = ""
 
 
@@ -210,7 +210,7 @@ class SavedQuestions(Dialog[str]):
             self.cases[query.text] = replace(self.cases[query.text], query=query)
         cases = [self.cases[query.text] for query in notebook.judged]
         configured = self.view.attempt(lambda engine: engine.plan.settings) or settings
-        sheet = Sheet(notebook, by_question(score(cases, settings)), by_question(score(cases, configured)))
+        sheet = Sheet(notebook, score(cases, settings), score(cases, configured))
         if not worker.is_cancelled:
             self.post_message(sheet)
 

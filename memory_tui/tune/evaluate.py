@@ -46,24 +46,19 @@ class Case(Struct, frozen=True):
         return tuple(self.evidence.refs[row] for row in rows)
 
 
-class LevelCounts(Struct, frozen=True):
-    """How often levels mislead: of the `answerable` queries so many are `doubted`, of the `unanswerable` `trusted`."""
+def level_counts(cases: Sequence[Case], settings: Settings) -> dict[str, int] | None:
+    """Return how often levels mislead: of the `answerable` queries so many are `doubted`, of others `trusted`.
 
-    doubted: int
-    answerable: int
-    trusted: int
-    unanswerable: int
-
-
-def level_counts(cases: Sequence[Case], settings: Settings) -> LevelCounts | None:
-    """Return how often levels mislead; None under a profile that tells none. No knob of the ranking changes them."""
+    None under a profile that tells no level. No knob of the ranking changes them.
+    """
     if not settings.profile.second_stage:
         return None
     levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
     trusted = [(query, level is not None and level.level == "found") for query, level in levels]
     answerable = [is_trusted for query, is_trusted in trusted if query.relevant]
     unanswerable = [is_trusted for query, is_trusted in trusted if query.unanswerable]
-    return LevelCounts(answerable.count(False), len(answerable), unanswerable.count(True), len(unanswerable))
+    counts = {"doubted": answerable.count(False), "answerable": len(answerable)}
+    return {**counts, "trusted": unanswerable.count(True), "unanswerable": len(unanswerable)}
 
 
 class Measured(Struct, frozen=True):
@@ -74,11 +69,8 @@ class Measured(Struct, frozen=True):
     hits: tuple[ChunkRef, ...]
 
 
-class Scorecard(Struct, frozen=True):
-    """All questions measured under one set of settings, and the means."""
-
-    rows: tuple[Measured, ...]
-    mean: Scores
+Card = Mapping[str, Measured]
+"""All questions measured under one set of settings: the answers by question."""
 
 
 def collect(ask: Ask, notebook: Notebook, progress: Callable[[int, int], None]) -> tuple[Case, ...]:
@@ -93,16 +85,10 @@ def collect(ask: Ask, notebook: Notebook, progress: Callable[[int, int], None]) 
     return tuple(cases)
 
 
-def score(cases: Sequence[Case], settings: Settings) -> Scorecard:
+def score(cases: Sequence[Case], settings: Settings) -> Card:
     """Return the metrics of `cases` under `settings`; about a millisecond a question."""
     answers = [(case.query, case.hits(settings)) for case in cases]
-    rows = [Measured(query, measure(query, hits), hits) for query, hits in answers]
-    return Scorecard(tuple(rows), mean([row.scores for row in rows]))
-
-
-def by_question(card: Scorecard) -> dict[str, Measured]:
-    """Return the answers of a scorecard by question."""
-    return {row.query.text: row for row in card.rows}
+    return {query.text: Measured(query, measure(query, hits), hits) for query, hits in answers}
 
 
 def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
@@ -160,6 +146,11 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
 def mean(scores: Sequence[Scores]) -> Scores:
     """Return each metric's mean over questions; empty without any."""
     return {name: sum(of_query[name] for of_query in scores) / len(scores) for name in NAMES} if scores else {}
+
+
+def means(card: Card) -> Scores:
+    """Return the mean of each metric over all answers of a scorecard."""
+    return mean([row.scores for row in card.values()])
 
 
 class Gain(Struct, frozen=True):
@@ -242,7 +233,7 @@ def tune(
     if answerable < FEWEST:
         return NoEvidence("few labels", answerable)
     training, held_out = split(cases, seed)
-    best = _Search(training, settings, progress).run()
+    best = _search(training, settings, progress)
     changes = difference(settings, best)
     if not changes:
         return NoEvidence("nothing better", answerable)
@@ -301,41 +292,38 @@ def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     return [mean(of_settings) for of_settings in zip(*by_case, strict=True)]
 
 
-class _Search:
-    """Knob after knob, each to its best value with the others held, until a round changes nothing."""
+def _search(cases: Sequence[Case], base: Settings, progress: Callable[[str], None]) -> Settings:
+    """Return the best settings on `cases`: knob after knob is turned to its best value, until a round changes nothing.
 
-    def __init__(self, cases: Sequence[Case], settings: Settings, progress: Callable[[str], None]) -> None:
-        self._cases, self._base, self._progress = cases, settings, progress
-        self._values: dict[tuple[Scalar, ...], float] = {}
-        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in {*_LEFT_ALONE, *settings.profile.ignores}]
+    Knobs that earn nothing are turned back to their values in `base` at the end.
+    """
+    reached: dict[tuple[Scalar, ...], float] = {}
+    knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in {*_LEFT_ALONE, *base.profile.ignores}]
 
-    def run(self) -> Settings:
-        """Return the best settings on these questions; knobs that earn nothing are turned back at the end."""
-        best = self._base
-        for _ in range(_ROUNDS):
-            before = best
-            for knob in self._knobs:
-                self._progress(f"searching {knob.label}")
-                now = best.values[knob.key].value
-                nearest_first = sorted(spread(knob.key, now, _POINTS), key=lambda value: abs(float(value) - float(now)))
-                tries = (best.update(turned({knob.key: value}), ORIGIN) for value in nearest_first)
-                best = self._best([best, *tries])
-            if best is before:
-                break
-        for key in difference(self._base, best):
-            if key != TEXT:
-                # The old value, which is first of the two, is taken back unless the new one is better.
-                back = {name: self._base.values[name].value for name in turned({key: 0})}
-                best = self._best([best.update(back, ORIGIN), best])
-        return best
-
-    def _best(self, chosen: Sequence[Settings]) -> Settings:
+    def best_of(chosen: Sequence[Settings]) -> Settings:
         """Return the best of `chosen`; the first where none is better."""
         keys = [tuple(tuned(settings).values()) for settings in chosen]
         # Settings that were tried before are not measured again.
-        new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in self._values}
-        for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
-            self._values[key] = scores[METRIC]
-        reached = [self._values[key] for key in keys]
-        is_better = max(reached) > reached[0] + _SAME
-        return chosen[reached.index(max(reached))] if is_better else chosen[0]
+        new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in reached}
+        for key, scores in zip(new, _table(cases, list(new.values())), strict=True):
+            reached[key] = scores[METRIC]
+        values = [reached[key] for key in keys]
+        is_better = max(values) > values[0] + _SAME
+        return chosen[values.index(max(values))] if is_better else chosen[0]
+
+    best = base
+    for _ in range(_ROUNDS):
+        before = best
+        for knob in knobs:
+            progress(f"searching {knob.label}")
+            now = best.values[knob.key].value
+            nearest_first = sorted(spread(knob.key, now, _POINTS), key=lambda value: abs(float(value) - float(now)))
+            best = best_of([best, *(best.update(turned({knob.key: value}), ORIGIN) for value in nearest_first)])
+        if best is before:
+            break
+    for key in difference(base, best):
+        if key != TEXT:
+            # The old value, which is first of the two, is taken back unless the new one is better.
+            back = {name: base.values[name].value for name in turned({key: 0})}
+            best = best_of([best.update(back, ORIGIN), best])
+    return best

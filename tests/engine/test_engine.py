@@ -80,7 +80,7 @@ def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):
     answered.release(100)
     while not engine.index.writer.wait_idle(0):
         assert recalled(engine, "omada")[0] == "MEMORY.md"
-    assert engine.search.search("gardens").funnel.chunks > 100
+    assert engine.search.search("gardens").funnel["chunks"] > 100
 
 
 def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(workspace, tmp_path, heard):

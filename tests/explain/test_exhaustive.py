@@ -89,7 +89,7 @@ def check_outsider(account, answer, row, asked):
     for gate in outside:
         by_one_word = answer.trace.evidence.keywords is not None and gate.kind == "outside_text_pool"
         pool = asked.base.whole(RESULTS) * asked.base.whole(MULTIPLIER) if by_one_word else 0
-        assert gate.fields["pool"] == (pool or getattr(fresh.funnel, gate.kind.removeprefix("outside_")))
+        assert gate.fields["pool"] == (pool or fresh.funnel[gate.kind.removeprefix("outside_")])
     assert (account.chunk.rowid in asked.fresh(WIDEST)[1]) == bool(outside)
 
 
@@ -97,7 +97,7 @@ def check_chunks(asked, step=1):
     """Check every chunk, or some of them, with the sum of its score; gives the kinds of the verdicts."""
     search, (fresh, every) = asked.world.engine.search, asked.fresh()
     places = sorted(one.verdict.fields["place"] for one in every.values() if "place" in one.verdict.fields)
-    assert places == list(range(1, fresh.funnel.over_gate + 1))
+    assert places == list(range(1, fresh.funnel["over_gate"] + 1))
     evidence = search.gather(asked.query)
     for row in range(0, len(evidence.refs), step):
         ref = evidence.refs[row]

@@ -207,13 +207,13 @@ def _blank(_: Any, case: Case) -> None:
 
 @checks("no_usable_word")
 def _no_usable_word(_: Any, case: Case) -> None:
-    assert not case.trace.funnel.candidates
+    assert not case.trace.funnel["candidates"]
     assert case.trace.rules.mode == "nothing"
 
 
 @checks("nothing_matched")
 def _nothing_matched(claim: Any, case: Case) -> None:
-    assert not case.trace.funnel.vector_pool
+    assert not case.trace.funnel["vector_pool"]
     assert case.trace.rules.mode != "nothing"
     assert not len(case.trace.side.postings.rows)
     check_unfound(claim.missing, case)

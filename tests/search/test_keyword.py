@@ -186,8 +186,8 @@ def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp
     text = {hit.chunk.path: hit.text for hit in trace.recalled}
     assert text["memory/m11.md"] == 1.0 > text["memory/m12.md"] > 0.8
     assert trace.side.plan.common == trace.side.plan.counted == ("mira",)
-    assert trace.funnel.text_matches == 2, "a word of most notes finds none by itself"
-    assert ask("Mira zeppelin", "recommended").funnel.text_matches == 12, "but where no other word is in the notes"
+    assert trace.funnel["text_matches"] == 2, "a word of most notes finds none by itself"
+    assert ask("Mira zeppelin", "recommended").funnel["text_matches"] == 12, "but where no other word is in the notes"
 
 
 def terms(query, frequency):

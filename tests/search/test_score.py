@@ -177,8 +177,8 @@ def test_every_candidate_has_one_verdict_that_holds(found, chosen):
     trace = rank(found, chosen)
     limit = chosen.whole("query.maxResults")
     rows = [c.chunk.rowid for c in every(trace)]
-    assert len(rows) == len(set(rows)) == trace.funnel.candidates
-    assert len(trace.recalled) == trace.funnel.recalled <= limit
+    assert len(rows) == len(set(rows)) == trace.funnel["candidates"]
+    assert len(trace.recalled) == trace.funnel["recalled"] <= limit
     assert [c.verdict.fields["place"] for c in trace.recalled] == list(range(1, len(trace.recalled) + 1))
     for candidate in trace.lost:
         verdict = candidate.verdict

@@ -89,7 +89,7 @@ def test_a_heading_answers_only_where_no_other_line_does():
     texts = ["# House\n\n## Boiler\n- Cleaned.\n- Came for the service.\n## Cat\n- The service fed it", "## Boiler"]
     stage = stage_of("when was the boiler service", ["boiler", "service"], [], texts)
     stage.measure(range(2), texts)
-    assert [stage.places(row)[0] for row in range(2)] == [4, 0]
+    assert [stage.places(row, text)[0] for row, text in enumerate(texts)] == [4, 0]
 
 
 def one_note(texts, cosines, bm25, words):

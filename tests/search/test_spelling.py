@@ -41,7 +41,7 @@ def test_what_no_note_holds_is_searched_as_it_was_meant(ask, question, asked, se
     [found] = trace.side.plan.corrections
     assert (found.asked, found.searched) == (asked, searched)
     assert set(searched) <= set(trace.side.plan.words)
-    assert trace.funnel.text_matches
+    assert trace.funnel["text_matches"]
     [notice] = [notice for notice in trace.notices if notice.code == "spelling"]
     assert asked in notice.message
     assert " ".join(searched) in notice.message
@@ -68,7 +68,7 @@ def test_a_name_is_found_in_another_script(ask, question, text, asked, searched)
 def test_each_way_to_write_a_compound_finds_the_others(ask, form, question):
     text = f"The {form} runs on the old server.\n"
     trace = ask(question, text)
-    assert trace.funnel.text_matches
+    assert trace.funnel["text_matches"]
     assert trace.level.level == "found"
 
 

@@ -230,7 +230,7 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
 def test_a_long_figure_stands_apart_from_its_words(evidence, trace, monkeypatch):
     lines = [wording.ScoreLine("vector", "cosine 0.1757", "+", 0.1230191, 7)]
     monkeypatch.setattr(wording, "explain", lambda _hit, _trace: lines)
-    first, *_ = hit_text.arithmetic(trace.recalled[0], trace, evidence, first=False)
+    first, *_ = hit_text.arithmetic(trace.recalled[0], trace, first=False)
     assert first.strip() == "vector  + 0.1230191 cosine 0.1757"
 
 

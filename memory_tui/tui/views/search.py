@@ -52,7 +52,7 @@ from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View, if_answered
-from memory_tui.tune.evaluate import Case, by_question, score
+from memory_tui.tune.evaluate import Case, score
 from memory_tui.tune.judgments import Notebook
 
 MISSES = 8
@@ -434,8 +434,7 @@ class SearchView(View):
             # The knobs are shown, with what a step of each does.
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
-            measured = score([*self.cases.values()], request.settings)
-            result.measures = saved.summary(by_question(measured), evidence.query)
+            result.measures = saved.summary(score([*self.cases.values()], request.settings), evidence.query)
         return result
 
     @on(Answered)
