@@ -87,7 +87,7 @@ def result(candidate: Candidate, profile: str) -> dict[str, Any]:
     if candidate.newer:
         added["newerValue"] = candidate.newer
     if candidate.provenance is not None:
-        added |= {**markers(candidate.annotations), "provenance": plain(candidate.provenance)}
+        added |= {**markers(candidate.annotations), "provenance": candidate.provenance}
     return {
         **place,
         "score": candidate.score,

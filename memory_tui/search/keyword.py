@@ -475,12 +475,6 @@ _JAPANESE = "[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}
 LATIN = re.compile(r"[a-z0-9_]+")
 
 
-@cache
-def every_stop_word() -> frozenset[str]:
-    """Return the words that are left out in any language."""
-    return frozenset().union(*stop_words().values())
-
-
 def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
     """Return the keywords of `query` in order, lower-cased, without repeats; possibly none (OpenClaw 2026.2.22 on).
 
@@ -499,7 +493,9 @@ def pieces(query: str, *, trigram: bool = False) -> list[str]:
 def is_keyword(token: str) -> bool:
     """Return whether `token` says enough to be searched for."""
     is_short = token.isalpha() and len(token) < FEWEST_LETTERS
-    if token in every_stop_word() or (token.isascii() and (token.isdigit() or is_short)):
+    if token.isascii() and (token.isdigit() or is_short):
+        return False
+    if any(token in listed for listed in stop_words().values()):
         return False
     return not all(unicodedata.category(character)[0] in "PS" for character in token)
 

@@ -634,20 +634,16 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
 
     Weeks begin on Monday. Of weekends 0 is the latest that has begun, -1 the next.
     """
-    if unit == "e":
-        if back <= 0 and today.weekday() < _SATURDAY:
-            # That of this week is the next.
-            back += 1
-        sunday = _calendar(today, "w", back)[1]
-        return sunday - DAY, sunday
-    if unit == "w":
-        monday = today - (today.weekday() + 7 * back) * DAY
-        return monday, monday + 6 * DAY
     if unit == "y":
         return _months(today.year - back, 1, 12)
     if unit == "m":
         return _months(today.year, today.month - back)
-    raise ValueError(unit)
+    if unit == "e" and back <= 0 and today.weekday() < _SATURDAY:
+        # That of this week is the next.
+        back += 1
+    monday = today - (today.weekday() + 7 * back) * DAY
+    sunday = monday + 6 * DAY
+    return {"w": (monday, sunday), "e": (sunday - DAY, sunday)}[unit]
 
 
 def _weekday(today: dt.date, weekday: int, back: int) -> Days:
@@ -967,6 +963,6 @@ def _days(read: Callable[..., Days], *parts: _Parts | Days) -> Days | None:
     """Return what a rule reads; None for a day that does not exist."""
     try:
         first, last = read(*parts)
-    except (ValueError, OverflowError, StopIteration):
+    except (ValueError, KeyError, OverflowError, StopIteration):
         return None
     return (first, last) if first <= last else None

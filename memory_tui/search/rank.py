@@ -106,9 +106,9 @@ def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence
     lines = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in looked_into]
     # For each hit the number of the one that states a newer value, -1 for none.
     newer = newer_values(lines, [hit.age_days for hit in looked_into], words)
-    newer_of = {hit.row: looked_into[number] for hit, number in zip(looked_into, newer, strict=True) if number >= 0}
-    places = {row: f"{hit.chunk.path}:{hit.line}" for row, hit in newer_of.items()}
-    return tuple(replace(hit, newer=places[hit.row]) if hit.row in places else hit for hit in recalled)
+    places = [f"{hit.chunk.path}:{hit.line}" for hit in looked_into]
+    newer_of = {hit.row: places[number] for hit, number in zip(looked_into, newer, strict=True) if number >= 0}
+    return tuple(replace(hit, newer=newer_of.get(hit.row, "")) for hit in recalled)
 
 
 def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
@@ -604,12 +604,14 @@ class Trace(Struct, frozen=True):
             leads=entry["leads"],
         )
 
-    def _provenance(self, row: int, ref: ChunkRef) -> trace.Provenance | None:
+    def _provenance(self, row: int, ref: ChunkRef) -> dict[str, Any] | None:
+        """Return what OpenClaw 2026.9 tells of the origin of a chunk; None where it tells nothing."""
         # Where the index was cut by the rules of another release, its lexical search did not run.
         if ref.source != MEMORY or self.evidence.lexical.words is None:
             return None
         changed_ms = int(self.evidence.notes.mtimes_ns[int(self.evidence.refs.file_of[row])]) // 1_000_000
-        return trace.Provenance(origin_class(ref.path, self.evidence.lexical.origins), "unknown", changed_ms)
+        origin = origin_class(ref.path, self.evidence.lexical.origins)
+        return {"originClass": origin, "sessionKind": "unknown", "observedAt": changed_ms}
 
 
 _NUMBERS = trace.Numbers.__struct_fields__

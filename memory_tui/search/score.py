@@ -213,16 +213,17 @@ def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
 
 def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     """Return what the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
-    score_of, bm25_of = dict[int, float](), dict[int, float]()
+    # The score and the bm25 of each row.
+    best = dict[int, tuple[float, float]]()
     for side in search.each:
         rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
         # The releases of OpenClaw that look for keywords divide by no best score.
         scores = _text_scores(rules.profile, bm25, 0.0)
         for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
-            if score > score_of.get(row, -1.0):
-                score_of[row], bm25_of[row] = score, rank
-    order = sorted(score_of, key=lambda row: -score_of[row])
-    postings = Postings(np.array(order, np.int64), np.array([bm25_of[row] for row in order], np.float64))
+            if row not in best or score > best[row][0]:
+                best[row] = score, rank
+    order = sorted(best, key=lambda row: -best[row][0])
+    postings = Postings(np.array(order, np.int64), np.array([best[row][1] for row in order], np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
     return KeywordSide(search.plan, postings, frequency, whole=True)
 

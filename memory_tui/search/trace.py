@@ -6,7 +6,7 @@ Screen, JSON and tests read this record; nothing is recomputed for display.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -164,14 +164,6 @@ class Factor(Struct, frozen=True):
     said: str
 
 
-class Provenance(Struct, frozen=True):
-    """Whom OpenClaw 2026.9 takes for the author of a chunk, in what kind of session, and when (epoch milliseconds)."""
-
-    origin_class: str
-    session_kind: str
-    observed_at: int
-
-
 class Numbers(Struct, frozen=True):
     """The columns of a table of candidates that others read: what a score is made of.
 
@@ -226,7 +218,8 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     lexical: Hit | None
     """How words and paths found it in OpenClaw 2026.9."""
     annotations: Annotations
-    provenance: Provenance | None
+    provenance: Mapping[str, Any] | None
+    """Whom OpenClaw 2026.9 takes for its author, in what kind of session, and when (epoch milliseconds)."""
     second: SecondPart | None
     copies: tuple[ChunkRef, ...] = ()
     """Where the same passage stands too; it takes one place in an answer."""

@@ -192,7 +192,7 @@ def test_status_and_inbox_know_it(ledger, printed):
 
 def origins(engine):
     hits = engine.search.search("router wlan").recalled
-    return {hit.chunk.path: hit.provenance.origin_class for hit in hits if hit.provenance is not None}
+    return {hit.chunk.path: hit.provenance["originClass"] for hit in hits if hit.provenance is not None}
 
 
 def test_a_hit_has_the_class_of_the_ledger(ledger, monkeypatch):
