@@ -188,8 +188,8 @@ def _notices(ranking: Trace) -> Iterator[Notice]:
         dated = sum(hit.date_points > 0 for hit in recalled) if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
     yield from _unknown(evidence, rules, recalled)
-    if problems := [stage.problem for stage in ranking.candidates.stages if stage.problem]:
-        yield notice("passages_by_words", problem=problems[0])
+    if problem := next((stage.problem for stage in ranking.candidates.stages if stage.problem), ""):
+        yield notice("passages_by_words", problem=problem)
     # What OpenClaw itself would not have answered. A question that is kept back, or a provider that fails, leaves the
     # vectors where they are.
     if profile.faults and mode == "keywords only" and evidence.provider == "none":
@@ -545,7 +545,7 @@ class Trace(Struct, frozen=True):
         # Number 0 looked for the whole question: part -1 leads to it.
         stage = self.candidates.stages[1 + entry["part"]] if self.candidates.stages else None
         is_looked_into = entry["inside"] or verdict.kind == "recalled"
-        second = self._second(entry, stage, text)
+        second = self._second(at, entry, stage)
         chosen = entry["chosen"]
         twin = self.ref(entry["twin"]) if entry["twin"] >= 0 else None
         hits = evidence.lexical.hits if rules.profile.exact_paths else ()
@@ -573,8 +573,8 @@ class Trace(Struct, frozen=True):
             copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
-    def _second(self, entry: _Entry, stage: SecondStage | None, text: str) -> trace.SecondPart | None:
-        """Return what the second stage made of a candidate, whose chunk holds `text`; None where none ran."""
+    def _second(self, at: int, entry: _Entry, stage: SecondStage | None) -> trace.SecondPart | None:
+        """Return what the second `stage` made of the candidate at `at`; None where none ran."""
         rules, candidates = self.rules, self.candidates
         if stage is None or not rules.second_weight > 0:
             return None
@@ -583,15 +583,14 @@ class Trace(Struct, frozen=True):
             return trace.SecondPart(weight, 0.0, 0.0)
         inside = np.flatnonzero(candidates.table["inside"]).tolist()
         rows = candidates.table["row"][inside].tolist()
-        best_of_all = stage.measure(rows, [candidates.texts[at] for at in inside]).max(axis=0)
-        values = stage.measure([entry["row"]], [text])[0]
-        columns = values.tolist(), best_of_all.tolist(), stage.weights.tolist()
+        values = stage.measure(rows, [candidates.texts[number] for number in inside])
+        columns = values[inside.index(at)].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
         measures = []
         for measure, value, best, counts in zip(MEASURES, *columns, strict=True):
             share = value / best if best > 0 else 0.0
             part = trace.MeasurePart(measure.name, value, best, share, weight=counts, points=share * counts)
             measures += [part] if counts else []
-        _, (first, last) = stage.places(entry["row"], text)
+        _, (first, last) = stage.places(entry["row"], candidates.texts[at])
         return trace.SecondPart(
             weight=weight,
             score=entry["second"],
