@@ -390,8 +390,7 @@ def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
     verdict = row.hit.verdict
     if "floor" in verdict.fields:
-        by_age = " by age" if verdict.kind == "lowered_by_decay" else ""
-        return f"under {figure(verdict.fields['floor'])}{by_age}"
+        return f"under {figure(verdict.fields['floor'])}{' by age' * (verdict.kind == 'lowered_by_decay')}"
     return "kept back" if verdict.kind == "recalled" else verdict.short
 
 
