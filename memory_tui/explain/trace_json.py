@@ -205,14 +205,17 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.rules.profile.name)[1]}
 
 
+def _ranked(ref: ChunkRef, bm25: float) -> dict[str, Any]:
+    """Return where a chunk stands in the original's own names, with its rank by words, None where none was matched."""
+    place = {name: getattr(ref, name) for name in ("id", "path", "start_line", "end_line")}
+    return {**place, "rank": None if math.isnan(bm25) else bm25}
+
+
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     evidence, rules, plan, candidates = value.evidence, value.rules, value.side.plan, value.candidates
-    by_words, by_meaning = value.pool("text_rank"), value.pool("vector_rank")
-    refs = [value.ref(at) for at in by_words]
-    places = ({name: getattr(ref, name) for name in ("id", "path", "start_line", "end_line")} for ref in refs)
-    ranked = zip(places, candidates.table["bm25"][by_words].tolist(), strict=True)
-    by_text, by_cosine = (candidates.table[name].tolist() for name in ("text", "vector"))
+    numbers = candidates.table[["bm25", "text", "vector"]].tolist()
+    by_words = [(value.ref(at), *numbers[at][:2]) for at in value.pool("text_rank")]
     return {
         "query": evidence.query,
         "mode": rules.mode,
@@ -233,9 +236,9 @@ def trace(value: Trace) -> dict[str, Any]:
         "value": plan.value or None,
         "ftsQuery": plan.fts_query or None,
         "candidates": rules.limit,
-        "keywordRank": [{**row, "rank": None if math.isnan(bm25) else bm25} for row, bm25 in ranked],
-        "keyword": [{"id": value.ref(at).id, "textScore": by_text[at]} for at in by_words],
-        "vector": [{"id": value.ref(at).id, "score": by_cosine[at]} for at in by_meaning],
+        "keywordRank": [_ranked(ref, bm25) for ref, bm25, _ in by_words],
+        "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in by_words],
+        "vector": [{"id": value.ref(at).id, "score": numbers[at][2]} for at in value.pool("vector_rank")],
         "recalled": [candidate(hit, rules.profile.name) for hit in value.recalled],
         "lost": [candidate(loser, rules.profile.name) for loser in value.lost],
         "empty": _empty(value),

@@ -32,22 +32,17 @@ from memory_tui.workspace.notes import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
 LENGTH = 700
-"""UTF-16 units of a snippet (OpenClaw)."""
-
-
-def head(text: str) -> str:
-    """Return the first 700 UTF-16 units, never half a character (OpenClaw)."""
-    return jsstring.utf16_head(text, LENGTH)
+"""UTF-16 units of a snippet, which never ends in half a character (OpenClaw)."""
 
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """Return what MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
+    snippet = jsstring.utf16_head(text, LENGTH)
     if profile.exact_paths:
-        return lexical_2026_9.mmr_tokens(head(text))
-    snippet = head(text).lower()
+        return lexical_2026_9.mmr_tokens(snippet)
     if not profile.second_stage:
-        return frozenset(LATIN.findall(snippet))
-    return frozenset(tokens.WORD.findall(tokens.segmented(snippet)))
+        return frozenset(LATIN.findall(snippet.lower()))
+    return frozenset(tokens.WORD.findall(tokens.segmented(snippet.lower())))
 
 
 def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
@@ -492,7 +487,7 @@ class Trace(Struct, frozen=True):
     @property
     def keeps_back(self) -> bool:
         """Return whether an agent gets none of the hits, unless it asks for the nearest."""
-        return self.level is not None and self.level.keeps_back
+        return self.level is not None and self.level.level == "nothing holds these words"
 
     @property
     def count(self) -> str:
@@ -557,7 +552,7 @@ class Trace(Struct, frozen=True):
             *columns,
             chunk=ref,
             verdict=verdict,
-            snippet=head(text),
+            snippet=jsstring.utf16_head(text, LENGTH),
             line=entry["first_line"] + stage.places(row, text)[0] if stage and is_looked_into else 0,
             last_line=ref.shown(evidence.texts).end_line,
             vector_weight=rules.vector_weight,

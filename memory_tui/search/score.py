@@ -67,8 +67,9 @@ class Rules(Struct, frozen=True):
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
             values = {**values, **profile.fixed}
-        weights = (float(values[f"query.hybrid.{side}Weight"]) for side in ("vector", "text"))
-        vector, text = normalised_weights(*weights)
+        weights = [min(1.0, max(0.0, float(values[f"query.hybrid.{side}Weight"]))) for side in ("vector", "text")]
+        # Of two zeros OpenClaw makes these.
+        vector, text = (weight / sum(weights) for weight in weights) if sum(weights) > 0 else (0.7, 0.3)
         second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
         # What the table does not know of the question is left to words.
         if profile.second_stage:
@@ -154,13 +155,6 @@ class Candidates(Struct, frozen=True):
     """What the second stage measures, one for each part of the question; none under a profile without one."""
     texts: Sequence[str] = ()
     """What it is measured in."""
-
-
-def normalised_weights(vector: float, text: float) -> tuple[float, float]:
-    """Return both weights clamped to 0..1 and divided by their sum; 0/0 becomes 0.7/0.3 (OpenClaw hybrid merge)."""
-    vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
-    total = vector + text
-    return (vector / total, text / total) if total > 0 else (0.7, 0.3)
 
 
 def over_best(values: Floats, best: float) -> Floats:

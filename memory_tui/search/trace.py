@@ -356,11 +356,6 @@ class AnswerLevel(Struct, frozen=True):
     nothing_below: float
 
     @property
-    def keeps_back(self) -> bool:
-        """Return whether an agent gets none of the nearest hits, unless it asks for them."""
-        return self.level == "nothing holds these words"
-
-    @property
     def in_part(self) -> str:
         """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
         has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)

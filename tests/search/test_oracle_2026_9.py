@@ -18,10 +18,11 @@ from memory_tui.explain import trace_json
 from memory_tui.index import index_write
 from memory_tui.index.index_write import cut
 from memory_tui.index.store import Store
+from memory_tui.jsstring import utf16_head
 from memory_tui.plan import Options, plan
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.rank import head
+from memory_tui.search.rank import LENGTH
 from memory_tui.workspace import roots
 from tests.support.paths import oracles
 
@@ -146,7 +147,7 @@ def texts_of(name):
             seen[place] += 1
             yield (*place, seen[place]), row
 
-    texts = {place: head(row["text"]) for place, row in placed(lines(RELEASE / base / "chunks.jsonl"))}
+    texts = {place: utf16_head(row["text"], LENGTH) for place, row in placed(lines(RELEASE / base / "chunks.jsonl"))}
     return {row["chunk_rowid"]: texts[place] for place, row in placed(lines(own)) if place in texts}
 
 
