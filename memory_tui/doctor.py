@@ -206,7 +206,7 @@ def _vectors(engine: Engine) -> CheckOutcome:
     missing = status.chunks - status.embedded
     if status.requested_provider == "none" or not status.chunks:
         return skipped("No provider was asked for vectors.")
-    evidence = f"{status.embedded:,} of {status.chunks:,} chunks have a vector of {status.provider}, {status.model}."
+    evidence = f"{status.embedded:,} of {status.chunks:,} passages have a vector of {status.provider}, {status.model}."
     if not who.fine:
         fix = _REINDEX if who.standing == "other model" else who.next_step or _AGAIN
         return warning(f"{evidence} {who.sentence}", fix)
@@ -223,8 +223,8 @@ def _remeasured(engine: Engine) -> CheckOutcome:
     path, cosine = sample
     if cosine < 0.99:
         step = "The model has changed under its name. Run memory-tui index --force; the notes are not touched."
-        return failed(f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.", step)
-    return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
+        return failed(f"A passage of {path} embedded anew is {cosine:.3f} like its stored vector, not 1.", step)
+    return ok(f"A passage of {path} embedded anew is {cosine:.4f} like its stored vector.")
 
 
 def _provider(engine: Engine) -> CheckOutcome:
@@ -392,7 +392,7 @@ CHECKS: tuple[Check, ...] = (
     Check("readable", "notes", "Every note can be read", _all_read),
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
-    Check("vectors", "index", "Every chunk has a vector of the provider in use", _vectors),
+    Check("vectors", "index", "Every passage has a vector of the provider in use", _vectors),
     Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
     Check("provider", "provider", "The provider embeds a text", _provider),
     Check("configuration", "settings", "The configuration has no errors", _configuration),

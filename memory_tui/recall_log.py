@@ -262,7 +262,7 @@ class Log(Struct, frozen=True):
     @property
     def tally(self) -> str:
         """Return how many questions were answered how well, such as `20 found, 2 not answered`; empty for none."""
-        words: Mapping[str, str] = {"no level": "under a ranking that does not say whether notes answer"}
+        words: Mapping[str, str] = {"no level": "under a ranking that tells no level", IN_PART: "in part"}
         return ", ".join(f"{times:,} {words.get(reply, reply)}" for reply, times in self.replies.items())
 
 
@@ -500,7 +500,7 @@ def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | No
 def replayed(again: Rerun) -> Iterator[str]:
     """Yield what an agent got, and what it would get now."""
     entry = again.entry
-    yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
+    yield f"{moment(entry.at)}  {one_line(entry.client or entry.agent) or 'agent'}, entry {entry.id} of the log"
     yield f"Asked: {one_line(entry.query)}"
     knobs = [f"{name}{entry.settings[key]}".removesuffix(".0") for key, name in _KNOBS.items() if key in entry.settings]
     how = [f"Knobs: {', '.join(knobs)}"] if knobs else []

@@ -637,7 +637,7 @@ TABLE: Mapping[str, Sentence] = {
     "promoted_there": Sentence(lambda key, night: f"OpenClaw promoted it{f' on {night}' if night else ''}."),  # noqa: ARG005
     "lines_lost": Sentence(_lines_lost),
     "annotation_idle": Sentence("{cause}."),
-    "invalid_day": Sentence("Invalid date: this note never fades."),
+    "invalid_day": Sentence("There is no day {day}, so this note counts as undated and never fades."),
     "day_ahead": Sentence("Its date is {days} days ahead. The note counts as new until then."),
     "said_twice": Sentence("{twin} says the same."),
     "file_copied": Sentence("It is a copy of {twin}."),

@@ -296,8 +296,8 @@ def status(args: argparse.Namespace) -> int:
     data = plain(now) | {"beside": others} | ({"shared": shared} if shared else {})
     lines = [*status_lines(now)]
     if others:
-        verb, pronoun = ("is", "it") if others == 1 else ("are", "them")
-        lines.append(f"{plural(others, 'Markdown file')} of this folder {verb} no memory: --whole yes reads {pronoun}.")
+        verb = "is" if others == 1 else "are"
+        lines.append(f"{plural(others, 'other Markdown file')} {verb} no memory. memory-tui --whole yes reads all.")
     lines += [shared["sentence"]] if shared else []
     show(args, data, lines)
     if outcome and outcome.error:

@@ -26,7 +26,7 @@ from memory_tui.inbox.corrections import Corrections
 from memory_tui.inbox.entries import Action, DatedNote, Findings, Group, NoteItem, Passage, Suggestion, digest, items_of
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
-from memory_tui.notes.changes import Change, FileChange, Lines, to_utf8
+from memory_tui.notes.changes import SECRET, Change, FileChange, Lines, to_utf8
 from memory_tui.notes.edit import ARCHIVE, Curator, Planner
 from memory_tui.notes.history import LostNote, bring_back, lost_notes
 from memory_tui.notes.promote import Spot
@@ -277,7 +277,7 @@ class Examination:
 
 def _mask(secret: str) -> str:
     """Return a mask with as many lines as the secret, so that what follows keeps its number."""
-    return secret_finder.MASK + "\n" * secret.count("\n")
+    return SECRET + "\n" * secret.count("\n")
 
 
 def _excerpt(text: str) -> str:
@@ -438,7 +438,7 @@ def _lost(run: Examination) -> Iterator[Suggestion]:
         finding = notice(
             "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by
         )
-        place = Passage(note.path, 1, 1, _excerpt(secret_finder.masked("\n".join(note.lines))))
+        place = Passage(note.path, 1, 1, _excerpt(secret_finder.masked("\n".join(note.lines), _mask)))
         yield Suggestion(place, finding, f"lost {note.change}", change=note.change)
 
 

@@ -129,8 +129,7 @@ def title_of(edit: Edit) -> str:
     if edit.kind != OTHERS:
         return edit.title
     verb = "removed" if edit.after is None else "changed"
-    verb = verb if edit.before is not None else "made"
-    return f"{who(edit)} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
+    return f"{who(edit)} {verb if edit.before is not None else 'made'} {edit.path} (+{edit.plus} -{edit.minus})"
 
 
 def news(edits: Sequence[Edit]) -> str:
@@ -140,7 +139,8 @@ def news(edits: Sequence[Edit]) -> str:
     # What is gone here and new there was moved.
     deleted = sum(note.after is None and note.before not in new_texts for note in notes)
     authors = Counter(who(edit) for edit in edits if edit.after is not None)
-    parts = [f"{plural(count, 'change')} by {name}" for name, count in authors.most_common()]
+    of = f" of {edits[0].path}" if len({edit.path for edit in edits}) == 1 else ""
+    parts = [f"{plural(count, 'change')}{of} by {name}" for name, count in authors.most_common()]
     parts += [f"{plural(deleted, 'note')} deleted"] if deleted else []
     return ", ".join(parts)
 
@@ -508,10 +508,10 @@ class Recorder:
                 missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
                 if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
                     first = losing[0]
-                    what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(first.minus, 'line')}"
+                    what = f"{first.path} {'lost lines' if first.after else 'vanished'}"
                     if len(losing) > 1:
                         what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
-                    self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
+                    self._tell(f"{what}: {who(first)} did it. The inbox offers to undo it.")
             except EditRefused as error:
                 self._fail(error)
 

@@ -27,7 +27,7 @@ from memory_tui.tui import themes
 from memory_tui.tui.first_line import FirstLine
 from memory_tui.tui.keys import Hints, bindings
 from memory_tui.tui.session import AskNotes, OpenEngine, OpenView, ReadNote, Reopen, Session
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, if_answered
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -78,6 +78,8 @@ class MemoryApp(App[int]):
         """What became of unsaved text when the app ended."""
         self.will_read_facts = False
         """Whether the state is about to be read."""
+        self.has_told_news = True
+        """Whether it was said that others changed notes, and nobody looked since; said anew only after a look."""
         self.last_notice: Notification | None = None
         self.count_seconds = 2.0
         """How long after the first state the inbox is looked through, for its count in the first line."""
@@ -183,6 +185,8 @@ class MemoryApp(App[int]):
                 session.progress = ""
                 if event.error:
                     self.say(event.error)
+                if event.indexed and not self.has_told_news and self.view.NAME != "history":
+                    self.tell_news()
             case events.ProviderChanged() if not event.ok:
                 self.say(event.detail)
             case events.RootsChanged() | events.Noticed():
@@ -278,6 +282,7 @@ class MemoryApp(App[int]):
                 machine.remember(engine.plan.workspace)
         except MemoryTuiError as error:
             words = error.message
+        self.has_told_news = bool(words)
         if words:
             self.notify(f"{one_line(words)} 5 lists it.", markup=False, timeout=12)
 
@@ -306,13 +311,15 @@ class MemoryApp(App[int]):
 
     async def count_inbox(self) -> None:
         """Count what the inbox has, unless it is large, or the app ends and has no views any more."""
-        size = sum(row.size for row in self.session.files if row.source == "memory")
-        if size <= MOST_COUNTED and self.query("#views"):
+        if sum(row.size for row in self.session.files if row.source == "memory") <= MOST_COUNTED and self.query(
+            "#views"
+        ):
             await self.ready_view("inbox")
 
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""
         await self.ready_view(name)
+        self.has_told_news &= name != "history"
         is_here = self.switcher.current == name
         self.switcher.current = name
         with self.prevent(Tabs.TabActivated):
@@ -440,17 +447,21 @@ class MemoryApp(App[int]):
     async def on_chosen(self, message: tui.palette.Chosen) -> None:
         """Open the view of a command, and do it where the focus is, or around it."""
         command = message.command
-        if command.view:
+        # Where its key is about what is in front, it needs no other view.
+        if command.view and not (command.target.startswith("note.") and command.works(self.screen)):
             await self.open_view(command.view)
         name = command.action.partition("(")[0].removeprefix("app.")
-        nodes = (self.focused or self.view).ancestors_with_self
         # Innermost first.
-        able = [node for node in nodes if hasattr(node, f"action_{name}")]
+        able = [node for node in (self.focused or self.view).ancestors_with_self if hasattr(node, f"action_{name}")]
         await self.run_action(command.action, able[0] if able else self)
 
     async def action_quit(self) -> None:
-        """End at once."""
-        self.leave(0)
+        """End at once; of a demo that was changed after a yes, as its folder goes with it."""
+        if self.demo and self.session.made and len(self.screen_stack) == 1:
+            words = Content("Quitting deletes the demo's folder, with what you changed in its notes.")
+            await self.push_screen(tui.dialogs.Confirm("Demo", words, "Quit"), if_answered(lambda _: self.leave(0)))
+        else:
+            self.leave(0)
 
     # A name of its own for the key that is a letter in a box of text, where Textual's ctrl+q goes on.
     action_end = action_quit
@@ -462,7 +473,8 @@ class MemoryApp(App[int]):
 
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""
-        self.last_words = " ".join(filter(None, [view.leaving() for view in self.query(View)]))
+        # The folder of a demo goes, with all that is kept.
+        self.last_words = " ".join(filter(None, [view.leaving() for view in self.query(View)])) * (not self.demo)
         # Workers end now, not when the screen is gone: they take time from the screen's thread, which has to end.
         self.workers.cancel_all()
         if self.session.engine is not None:

@@ -207,15 +207,14 @@ def _run(spots: Sequence[Spot]) -> Spot:
 
 async def _proposed(view: View, plan: Plan, then: Then | None) -> None:
     """Work out the change on a worker thread, then ask about it; a refusal was said by `attempt`."""
-    change = await asyncio.to_thread(view.attempt, lambda engine: plan(engine.notes.curator))
-    if change is not None:
+    if change := await asyncio.to_thread(view.attempt, lambda engine: plan(engine.notes.curator)):
         await ask(view, change, lambda curator: curator.apply(change), then)
 
 
 async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) -> None:
     """Show `change`, and do `deed` where that is agreed to."""
     text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
-    question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
+    question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Make this change"))
     await view.app.push_screen(question, if_answered(lambda _: make(view, deed, then)))
 
 
@@ -249,8 +248,9 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
     words = f"{what_became(done)}{others} u takes it back."
-    if entry.undoes:
-        words = f"You took back “{one_line(done.change.title.removeprefix('Undo: '))}”.{others}"
+    title = f"“{one_line(done.change.title.partition(': ')[-1])}”"
+    if entry.undoes or entry.redoes:
+        words = f"You took back {title}.{others}" if entry.undoes else f"You made {title} again.{others}"
     view.notify(words, markup=False)
     # Its own view shows a change by `then`; one that is taken back may be of any view.
     for listener in view.screen.query(View):
@@ -271,8 +271,8 @@ def what_became(done: AppliedChange) -> str:
         notes, became = one_line(last.path), f"is now called {one_line(paths[0])}"
     elif first.after is None:
         became = "are gone" if len(paths) > 1 else "is gone"
-    elif len(paths) > 1:
-        became = "are changed"
+    elif len(paths) > 1 or change.kind == "restore":
+        became = "are changed" if len(paths) > 1 else "is restored"
     else:
         became = "is changed" if first.before is not None else "is new"
     return f"{notes} {became}."
@@ -300,8 +300,7 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
     entry, change = planned
 
     def deed(curator: Curator) -> AppliedChange:
-        step = curator.undo if kind == "undo" else curator.redo
-        return step(entry.id, merging=True)
+        return (curator.undo if kind == "undo" else curator.redo)(entry.id, merging=True)
 
     if number is None and entry.id != view.session.last_change:
         change = replace(change, notes=("u asks first: this is not the last change that you made here.", *change.notes))

@@ -59,10 +59,6 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         self.dismiss(None)
 
 
-_SHOWN = 12
-"""Lines that a preview shows at once on a small screen."""
-
-
 class Paper(Dialog[Answer], Generic[Answer]):
     """Shows a text to read, or a note with Textual's Markdown, whose links do nothing here."""
 
@@ -93,16 +89,18 @@ class Page(Paper[None]):
 class Confirm(Paper[bool]):
     """Shows `text`, for instance a difference, and asks whether `deed` is to be done; only `y` does it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "agree", "Do it"), Binding("n", "back", "No", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "agree", "Yes"), Binding("n", "back", "No", show=False)]
 
-    def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
+    def __init__(self, title: str, text: Content, deed: str = "Make this change") -> None:
         super().__init__(title, text)
-        self.deed, self.more = deed, "   ↑ ↓ shows all of it" * (text.plain.count("\n") >= _SHOWN)
+        self.deed, self.lines = deed, text.plain.count("\n") + 1
 
     def body(self) -> ComposeResult:
         """Return the text, and the question under it."""
         yield from super().body()
-        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", self.more), id="question")
+        # As much of the height as the style sheet gives the text.
+        more = "   ↑ ↓ shows all of it" * (self.lines > 0.7 * self.app.size.height)
+        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", more), id="question")
 
     def action_agree(self) -> None:
         """Answer yes."""

@@ -30,7 +30,7 @@ from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.reader import MarkdownText, Part
-from memory_tui.tui.view import View
+from memory_tui.tui.view import View, if_answered
 from memory_tui.workspace.chunking import chunks_of
 from memory_tui.workspace.notes import is_daily
 
@@ -70,9 +70,8 @@ class EditArea(MarkdownText):
 class Editor(Screen[int]):
     """Edits a note of `view`; it is dismissed with the line of the cursor, or with None where nothing was saved."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text.save")
     # The text area would take escape for itself.
-    BINDINGS += [Binding("escape", "back", "Back", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("text.save"), Binding("escape", "back", "Back", priority=True)]
 
     def __init__(self, view: View, path: str, line: int, opened: Opened) -> None:
         super().__init__()
@@ -115,8 +114,10 @@ class Editor(Screen[int]):
         text = opened.left.text if opened.left is not None else (opened.beginning or self.shown)
         area.load_text(text)
         self.set_focus(area)
-        at_end = bool(opened.beginning) or (self.line <= 1 and is_daily(self.path))
-        area.move_cursor(area.document.end if at_end else (min(self.line, area.document.line_count) - 1, 0))
+        # What was left begins where it differs from the note.
+        line = self.line if opened.left is None else os.path.commonprefix([self.shown, text]).count("\n") + 1  # noqa: RUF071 - letters are meant
+        at_end = bool(opened.beginning) or (line <= 1 and is_daily(self.path))
+        area.move_cursor(area.document.end if at_end else (min(line, area.document.line_count) - 1, 0))
         self.call_after_refresh(area.scroll_cursor_visible, True)
         if opened.left is not None:
             when = minute(opened.left.at)
@@ -182,8 +183,7 @@ class Editor(Screen[int]):
     @work(thread=True, exclusive=True, group="measure")
     def measure(self, text: str) -> None:
         """Work out on a worker thread what saving `text` would mean."""
-        rows = self.view.attempt(lambda engine: after_saving(engine, self.path, self.opened.before, text))
-        if rows is not None:
+        if rows := self.view.attempt(lambda engine: after_saving(engine, self.path, self.opened.before, text)):
             lines = Content("\n").join(Content.styled(one_line(words), style) for words, style in rows)
             self.call_later(self.query_one("#standing", Static).update, lines)
 
@@ -200,17 +200,14 @@ class Editor(Screen[int]):
             # What an agent appends stands on a line of its own.
             text += "\n"
         self.writing = True
-        self.set_timer(REST, self.unlock)
+        # The note may be saved again where this time does not go through.
+        self.set_timer(REST, partial(setattr, self, "writing", False))
 
         def write(curator: Curator) -> AppliedChange:
             return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
 
         # The editor closes in the same way where the note has this text already.
         changes.make(self.view, write, self.saved, self.saved)
-
-    def unlock(self) -> None:
-        """Let the note be saved again where the last time did not go through."""
-        self.writing = False
 
     def saved(self, _done: AppliedChange | None = None) -> None:
         """Forget the typing, which is in the note now, and leave."""
@@ -226,14 +223,13 @@ class Editor(Screen[int]):
             self.dismiss(None)
             return
 
-        def leave(yes: bool | None) -> None:
-            if yes:
-                self.turn += 1
-                self.store(partial(self.opened.typing.drop, self.turn))
-                self.dismiss(None)
+        def leave(_: bool) -> None:
+            self.turn += 1
+            self.store(partial(self.opened.typing.drop, self.turn))
+            self.dismiss(None)
 
         words = Content(f"Your text is not in {self.path} yet. escape goes back to it, and ctrl+s there saves it.")
-        await self.app.push_screen(Confirm("Leave without saving?", words, "Throw it away"), leave)
+        await self.app.push_screen(Confirm("Leave without saving?", words, "Throw it away"), if_answered(leave))
 
 
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:
@@ -337,12 +333,10 @@ def _keep_outside(view: View, begun: ExternalEdit, name: str, then: Callable[[],
     """Put what the editor `name` made of the note into the journal, and say so; for worker threads."""
 
     def finish(engine: Engine) -> None:
-        change = engine.notes.curator.finish_external_edit(begun, name)
-        if change is not None:
+        if change := engine.notes.curator.finish_external_edit(begun, name):
             view.call_later(changes.finish, view, change, lambda _: then())
         elif name in _AT_ONCE:
-            words = f"{name} does not wait for its window: what is saved there is not in the journal."
-            view.notify(words, markup=False)
+            view.notify(f"{name} does not wait for its window: what it saves is not in the journal.", markup=False)
         else:
             view.notify(f"{one_line(begun.path)} is as it was.", markup=False)
 

@@ -50,8 +50,7 @@ def drawn(fact: Fact, width: int) -> Content:
     room = max(8, width - lead.cell_length)
     # Rows that say what enter does stand one below the other, so that a line that goes on must not begin like one.
     hang = 2 if fact.does and body.cell_length > room else 0
-    lines = body.wrap(room - hang) or [Content("")]
-    lines = cut(lines, fact.most, room)
+    lines = cut(body.wrap(room - hang) or [Content("")], fact.most, room)
     below = Content(" " * (lead.cell_length + hang))
     return Content("\n").join([lead + lines[0], *(below + line for line in lines[1:])])
 
@@ -65,8 +64,7 @@ def cut(lines: list[Content], most: int, width: int) -> list[Content]:
 
 def coloured(lines: Iterable[str]) -> Content:
     """Return the lines of a unified difference in colours; their + and - say the same without any."""
-    styles = {"+": GOOD, "-": BAD, "@": MUTED}
-    rows = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines]
+    rows = [Content.styled(safe(line), {"+": GOOD, "-": BAD, "@": MUTED}.get(line[:1], "")) for line in lines]
     return Content("\n").join(rows or [Content("The files say so already.")])
 
 

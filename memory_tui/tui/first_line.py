@@ -46,8 +46,7 @@ class FirstLine(Horizontal):
     def show_count(self, view: str, count: int | Literal["…"] | None) -> None:
         """Write a count beside the name of a view; None writes nothing, and `…` that it is counted anew."""
         tab = self.query_one(f"#tab-{view}", Tab)
-        number = list(VIEWS).index(view) + 1
-        label = f"{number} {VIEWS[view]}" + (f" ({count})" if count is not None else "")
+        label = f"{list(VIEWS).index(view) + 1} {VIEWS[view]}" + (f" ({count})" if count is not None else "")
         # The same words would lay out the whole screen, too.
         if tab.label_text != label:
             tab.label = label

@@ -108,7 +108,6 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
     """Return what is shown of the note `row` with `line` in it, as it is now; on a worker. Raises MemoryTuiError."""
     engine, standing = engine.of_note(path)
     document = engine.notes.read(path)
-    size = len(document.text.encode("utf-8", "replace"))
     text = "\n".join(map(shown_line, document.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")))
     first, part = window(text, line)
     whole = len(part) == len(text)
@@ -128,7 +127,7 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
     trust = engine.notes.trust_of(path)
     if trust is not None and trust.state not in ("agent", "unrecorded"):
         parts.append((trust.words, "$warning"))
-    parts.append((size_words(size), ""))
+    parts.append((size_words(len(document.text.encode("utf-8", "replace"))), ""))
     parts += about(engine, path, row)
     return replace(not_read, text=part, first=first, parts=(*not_read.parts, *parts), whole=whole)
 
@@ -182,8 +181,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
     name = host.lower().replace(" ", "-")
-    budgets = plan.budget(engine.notes.curator.read(path))
-    cut = next((budget.cut for budget in budgets if budget.host.name == name), None)
+    cut = next((row.cut for row in plan.budget(engine.notes.curator.read(path)) if row.host.name == name), None)
     if cut is None:
         return NotePage(path)
     # `whole` leaves out the line in which the cut falls, whose beginning is read.
@@ -201,8 +199,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
             yield row.detail or row.state, "$warning"
         yield plural(row.chunks, "passage"), ""
         yield age(engine.plan, row), ""
-    back = Counter(link.source for link in links_of(engine, path).back)
-    if back:
+    if back := Counter(link.source for link in links_of(engine, path).back):
         yield f"{plural(len(back), 'note')} mention{'s' * (len(back) == 1)} this", ""
 
 

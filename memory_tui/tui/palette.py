@@ -12,10 +12,13 @@ from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.keys import format_key
 from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import Input
 
+from memory_tui.formatting import one_line
 from memory_tui.tui.keys import BY_ID
 from memory_tui.tui.session import ReadNote
+from memory_tui.tui.views.notes import NotesView
 
 
 class Command(NamedTuple):
@@ -31,6 +34,10 @@ class Command(NamedTuple):
         """Return the action."""
         return BY_ID[self.target].action if self.target in BY_ID else self.target
 
+    def works(self, screen: Screen[object]) -> bool:
+        """Return whether its key works where the focus of `screen` is."""
+        return any(each.binding.id == self.target for each in screen.active_bindings.values())
+
     @property
     def key(self) -> str:
         """Return the key as it comes, for a person; empty where there is none."""
@@ -39,11 +46,12 @@ class Command(NamedTuple):
 
 TABLE: tuple[Command, ...] = (
     Command("", "Ask your notes", "app.ask", "search find query question recall"),
-    Command("", "Copy text with its citation", "note.copy", "yank clipboard quote"),
-    Command("", "Copy the citation alone", "note.cite", "yank clipboard reference path line"),
-    Command("", "Take back the last change", "app.undo", "undo revert restore"),
+    Command("notes", "Copy text with its citation", "note.copy", "yank clipboard quote"),
+    Command("notes", "Copy the citation alone", "note.cite", "yank clipboard quote reference path line"),
+    Command("", "Take back the last change", "app.undo", "undo revert restore mistake"),
     Command("", "Index now", "app.index", "sync reindex refresh update look again reload"),
     Command("notes", "Read the notes", "app.notes", "files list preview view open browse"),
+    Command("notes", "What the agent never reads", "unread", "session start limit budget unread cut too long prompt"),
     Command("notes", "Filter the notes", "notes.filter", "find file go to open name title"),
     Command("notes", "Add a line to today's log", "notes.add", "remember capture write append daily"),
     Command("notes", "Begin a new note", "notes.new", "create topic file add"),
@@ -56,29 +64,29 @@ TABLE: tuple[Command, ...] = (
     Command("notes", "Rename this note", "notes.rename", "move file path"),
     Command("notes", "Archive old daily logs", "archive", "tidy clean old"),
     Command("notes", "What links here", "note.links", "backlinks references wiki"),
-    Command("notes", "What changed in this note", "note.history", "history versions diff log"),
+    Command("notes", "What changed in this note", "note.history", "history versions diff log lost before"),
     Command("notes", "Calendar of written days", "calendar", "days dates month today yesterday"),
-    Command("search", "Why not: go to the first miss", "search.miss", "missing not recalled dropped explain"),
-    Command("search", "Show the whole sum of the score", "search.sum", "why score details trace explain bm25 chart"),
-    Command("search", "Turn the ranking", "search.turn", "knobs tune settings minScore half-life weights chart"),
+    Command("search", "Why not: go to the first miss", "search.miss", "missing recalled dropped lost explain limit"),
+    Command("search", "Show the whole sum of the score", "search.sum", "why details trace bm25 chart second look"),
+    Command("search", "Turn the ranking", "search.turn", "knobs tune settings minScore half-life weights chart limit"),
     Command("search", "Back to my settings", "own_ranking", "reset default ranking knobs then tried untry"),
     Command("search", "Compare two rankings", "search.compare", "difference side by side profile openclaw"),
-    Command("search", "Judge: right or wrong", "search.judge", "mark label relevant rate evaluate"),
-    Command("search", "Ask about any line", "search.line", "why line not recalled explain"),
+    Command("search", "Mark right or wrong", "search.judge", "judge label relevant rate evaluate"),
+    Command("search", "Ask about any line", "search.line", "why line not recalled forgot lost explain"),
     Command("search", "Search another scope", "scope", "shared team others workspace group all mirror postgres"),
     Command("search", "Saved questions", "search.saved", "queries judgments ndcg evaluate better settings"),
     Command("status", "Set up a provider", "page('setup')", "openai gemini voyage mistral ollama key model settings"),
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
     Command("status", "Read the configuration again", "reopen", "reload openclaw.json config settings restart"),
     Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
-    Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems review"),
-    Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git diff"),
+    Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems lost review"),
+    Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git log lost"),
     Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
     Command("status", "What agents asked", "page('asked')", "recalls log questions"),
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),
     Command("", "Take the tour, or end it", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),
-    Command("", "List every key of this view", "keys", "shortcuts bindings reference"),
+    Command("", "List every key of this view", "keys", "forgot shortcuts bindings reference"),
     Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
@@ -110,14 +118,13 @@ class Chosen(Message):
 
 
 def matches(query: str) -> Iterator[tuple[float, Command]]:
-    """Yield the commands that hold every word of `query`, and how well: a word of the title counts more."""
+    """Yield the commands that hold the most words of `query`, and how well: a word of the title counts more."""
     words = query.lower().split()
+    texts = {command: f"{command.title} {command.synonyms}".lower() for command in TABLE}
+    held = {command: sum(word in text for word in words) for command, text in texts.items()}
     for command in TABLE:
-        title = command.title.lower()
-        if all(word in title for word in words):
-            yield 2.0, command
-        elif all(word in f"{title} {command.synonyms.lower()}" for word in words):
-            yield 1.5, command
+        if held[command] == max(held.values()) > 0:
+            yield 2.0 if all(word in command.title.lower() for word in words) else 1.5, command
 
 
 class Commands(Provider):
@@ -130,14 +137,11 @@ class Commands(Provider):
             yield DiscoveryHit(row, partial(self.app.post_message, Chosen(command)), command.title)
 
     async def search(self, query: str) -> Hits:
-        """Yield what holds the words, and what has letters like them, which stands below: all are listed by score.
-
-        What holds the words scores more than 1 (`matches`).
-        """
+        """Yield what holds the words; where nothing does, what has letters like them."""
         matcher = self.matcher(query)
         exact = {command: score for score, command in matches(query)}
         for command in self._offered:
-            if score := exact.get(command) or min(matcher.match(command.title), 1.0):
+            if score := exact.get(command, 0.0) if exact else matcher.match(command.title):
                 row = self._row(matcher.highlight(command.title), command)
                 yield Hit(score, row, partial(self.app.post_message, Chosen(command)), command.title)
         # More digits are no line of a note.
@@ -152,6 +156,7 @@ class Commands(Provider):
         return [each for each in TABLE if each.target != "scope" or self.app.check_action("scope", ())]
 
     def _row(self, title: Content, command: Command) -> Content:
-        """Return a row, with the key where it does that in the view behind the palette."""
-        works = any(each.binding.id == command.target for each in self.screen.active_bindings.values())
-        return Content.assemble(title, (f"  {command.key}", "$foreground-muted")) if works else title
+        """Return a row, with the key where it does that in the view behind the palette, else the note that it means."""
+        notes = self.screen.query(NotesView) if command.target.startswith(("note.", "notes.rename")) else ()
+        more = command.key if command.works(self.screen) else next((view.path for view in notes), "")
+        return Content.assemble(title, (f"  {one_line(more)}", "$foreground-muted"))

@@ -290,7 +290,8 @@ class Reader(MarkdownText):
         # It repeats what fits two lines beside the sentence: some terminals keep their clipboard to themselves.
         width = self.app.size.width
         words = one_line(copied) if len(copied) <= 2 * width - 60 else one_line(", ".join(cited), width)
-        self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}\n{hint}", markup=False)
+        what = "text and citation" if text else "the citation alone"
+        self.notify(f"Sent {what} to the clipboard, if this terminal has one: {words}\n{hint}".rstrip(), markup=False)
 
 
 def runs(lines: Iterable[int]) -> list[tuple[int, int]]:

@@ -55,8 +55,7 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
     for link in status.links:
         if link.state != "passed over" or not link.approved:
             yield from _link(link)
-    passed = [link for link in status.links if link.state == "passed over" and link.approved]
-    if passed:
+    if passed := [link for link in status.links if link.state == "passed over" and link.approved]:
         yield Fact(", ".join(link.name for link in passed), label="not set up", indent=2, style=MUTED)
     if who.answers == "builtin":
         words = f"{SMALL} finds more by meaning: {SMALL_COST}"
@@ -136,8 +135,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
     words = f"{'on' if status.watching else 'off'}{detail and ', '}{one_line(detail)}"
     switch = "enter switches it off" if status.watching else "enter switches it on"
     yield Fact(words, "watch", label="watcher", indent=2, does=switch, style="" if status.watching else WARN)
-    writer = status.writer or status.keeper
-    if writer is not None:
+    if writer := status.writer or status.keeper:
         who = "this app" if writer.here else f"process {writer.pid}"
         words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
         yield Fact(words, label="kept by", indent=2)
@@ -254,8 +252,9 @@ def news(session: Session) -> list[Fact]:
     before: type[events.Event] | None = None
     run, provider = 0, ""
     for event in session.news:
-        words, mark = event_words(event)
         kind = type(event)
+        # No words where the lamps say enough.
+        words, mark = _EVENTS[kind](event) if kind in _EVENTS else ("", "")
         # A provider that stands as it stood is no news.
         if not words or (kind is events.ProviderChanged and provider == words):
             continue
@@ -264,8 +263,8 @@ def news(session: Session) -> list[Fact]:
         # The newest event of a run takes the place of the row before, and counts it.
         if run > 1:
             rows.pop()
-            head = f"indexed {run:,} notes, the last " if kind is events.FileIndexed else ""
-            words = head + words.removeprefix("indexed ")
+            words = words.removeprefix("indexed ")
+            words = f"indexed {run:,} notes, the last {words}" if kind is events.FileIndexed else words
         before = kind
         rows.append(Fact(one_line(words), mark=mark, label=time.strftime("%H:%M:%S", time.localtime(event.at))))
     # The last _NEWS rows, backwards.
@@ -286,14 +285,6 @@ def _provider(event: events.ProviderChanged) -> tuple[str, str]:
     return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
 
 
-def _keeper(event: events.KeeperChanged) -> tuple[str, str]:
-    return "" if event.here else f"process {event.pid} keeps the index up to date", MUTED
-
-
-def _held(event: events.ShrinkHeld) -> tuple[str, str]:
-    return f"{event.missing:,} of {event.total:,} notes vanished; they are kept until you agree", BAD
-
-
 _EVENTS: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     events.FileIndexed: lambda event: (f"indexed {event.path}, {plural(event.chunks, 'passage')}", GOOD),
     events.FileRemoved: lambda event: (f"forgot {event.path}", WARN),
@@ -304,17 +295,12 @@ _EVENTS: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     events.VectorsMade: lambda event: (f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED),
     events.BatchNews: lambda event: (f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED),
     events.IndexingPaused: lambda event: ("indexing is paused", WARN) if event.on else ("indexing goes on", MUTED),
-    events.KeeperChanged: _keeper,
+    events.KeeperChanged: lambda event: ("" if event.here else f"process {event.pid} keeps the index current", MUTED),
     events.RootsChanged: lambda event: (event.text, BAD if event.lost else GOOD),
-    events.ShrinkHeld: _held,
+    events.ShrinkHeld: lambda event: (f"{event.missing:,} of {event.total:,} notes gone; kept until you agree", BAD),
     events.Noticed: lambda event: (event.text, WARN),
 }
 """What each event says, in words and with its colour."""
-
-
-def event_words(event: events.Event) -> tuple[str, str]:
-    """Return an event in words with its colour; no words where the lamps say enough."""
-    return _EVENTS[type(event)](event) if type(event) in _EVENTS else ("", "")
 
 
 _STATES = {"failed": BAD, "no answer": BAD, "warning": WARN, "ok": GOOD, "skipped": MUTED}

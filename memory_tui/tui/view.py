@@ -113,8 +113,7 @@ class View(Vertical):
 
         `then` is called afterwards on the screen's thread, unless the deed was refused; `str` does nothing.
         """
-        words = self.attempt(deed)
-        if words:
+        if words := self.attempt(deed):
             self.notify(one_line(words), markup=False)
         if words is not None:
             self.call_later(lambda: then())  # noqa: PLW0108 - Textual looks at a signature, which `str` has none of

@@ -284,7 +284,7 @@ def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_
 
 def test_status_counts_the_files_that_are_no_memory(run, workspace):
     (workspace / "other.md").write_text("x\n")
-    assert "1 Markdown file of this folder is no memory: --whole yes reads it." in run("status")[1]
+    assert "1 other Markdown file is no memory. memory-tui --whole yes reads all." in run("status")[1]
     assert json.loads(run("status", "--json")[1])["beside"] == 1
 
 

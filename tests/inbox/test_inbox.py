@@ -85,7 +85,7 @@ def test_a_talk_and_a_line_that_names_an_error_are_left_alone():
 def test_a_key_of_many_lines_is_all_of_them():
     key = "-----BEGIN PRIVATE KEY-----\r\nplainlookingword\r\n-----END PRIVATE KEY-----\r\n"
     [one] = found(note(f"# x\r\n\r\n{key}tea\r\n"))["secret"]
-    assert (one.place.first, one.place.last, one.place.text, one.actions[0]) == (3, 5, "***", "mask")
+    assert (one.place.first, one.place.last, one.place.text, one.actions[0]) == (3, 5, "[secret]", "mask")
     assert "plainlookingword" not in repr(one)
 
 

@@ -211,7 +211,7 @@ def test_counts_are_of_questions_alone():
     found, old = entry(level="found", mode="hybrid", hits=(HIT,)), entry(mode="hybrid", hits=(HIT,))
     failed, read = entry(outcome="No index."), RecallEntry("memory_get", "MEMORY.md", 1.0)
     log = recall_log.Log((found, old, read, found, failed), 0)
-    assert log.tally == "2 found, 1 failed, 1 under a ranking that does not say whether notes answer"
+    assert log.tally == "2 found, 1 failed, 1 under a ranking that tells no level"
     assert recall_log.Log((read,), 0).tally == ""
     assert (found.best, old.best) == ("best score 0.50", "best score 0.50")
     assert not entry(level="nearby only", mode="hybrid", hits=(HIT,)).best, "it is the best of what may not answer"

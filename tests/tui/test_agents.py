@@ -85,7 +85,7 @@ def test_of_openclaw_its_own_file_comes_first_and_the_copies_are_one_line(home, 
 
 
 def test_a_row_that_leads_nowhere_offers_no_enter(asked):
-    go(asked, "What agents asked, and how it was answered then").until(lambda: "⏎ Open" not in asked.text)
+    go(asked, "Agents asked these questions. Answers then").until(lambda: "⏎ Open" not in asked.text)
     go(asked, "aardvark").until(lambda: "⏎ Open" in asked.text)
 
 
@@ -128,7 +128,7 @@ def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     asked.press("colon", *"agents asked", "enter")
     rows = asked.app.query_one("#agents-list", Facts)
     asked.until(lambda: rows.fact is not None and rows.fact.words == "read: MEMORY.md")
-    assert "What agents asked, and how it was answered then: 1 found, 1 not answered" in asked.text
+    assert "Agents asked these questions. Answers then: 1 found, 1 not answered" in asked.text
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
     assert "Level of the answer: found then and now." in asked.text
@@ -155,7 +155,7 @@ def test_a_read_opens_the_note(asked):
 
 def test_a_question_that_was_answered_poorly_is_marked():
     shown = {
-        "found in part": ("found in part: where is it", WARN),
+        "found in part": ("in part: where is it", WARN),
         "nearby only": ("perhaps not answered: where is it", WARN),
         "nothing holds these words": ("not answered: where is it", BAD),
     }

@@ -116,7 +116,7 @@ def test_the_tour_goes_on_by_what_a_person_does(workspace):
 def test_a_sentence_that_stands_is_said_once_and_what_was_taken_back_is_said_no_more(workspace):
     with Window(make_app(workspace), toasts=True) as window:
         window.ask().press("right_square_bracket", "enter").until(lambda: "You try " in window.text)
-        window.press("u").until(lambda: "You took back " in window.lines[0])
+        window.press("u").until(lambda: "You took back " in window.lines[1])
         window.press("right_square_bracket", "enter").until(lambda: "You try " in window.text)
         window.app.notify("The disk is full.", severity="error")
         for words in ("one", "two", "two"):

@@ -32,8 +32,8 @@ def written(folder):
 
 def examined(workspace):
     with Window(make_app(workspace)) as window:
-        window.press("4").until(lambda: "dead path is off" in window.text)
-        yield go(window, "dead path is off").press("enter").until(lambda: "links to a file that is" in window.text)
+        window.press("4").until(lambda: "“dead path” is off" in window.text)
+        yield go(window, "“dead path” is off").press("enter").until(lambda: "links to a file that is" in window.text)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_lines_and_the_change_stand_there_and_no_secret_does(shared):
     for size in (TINY, SMALL, LARGE):
         shared.resize(*size)
         assert "The NAS password" in shared.text, size
-        assert "d would put *** in the place" in " ".join(shared.text.split()), size
+        assert "d would replace the secret by ***" in " ".join(shared.text.split()), size
         assert SECRET not in shared.text, size
 
 
@@ -117,14 +117,14 @@ def test_a_check_that_is_off_is_named_with_its_reason_and_one_key_runs_it(worksp
     (workspace / "MEMORY.md").write_text("- The backup runs at 02:30 from host otter.\n")
     (workspace / "memory/2026-03-02.md").write_text("- Correction: the backup runs at 03:15 from host otter.\n")
     with Window(make_app(workspace)) as window:
-        window.press("4").until(lambda: "contradiction is off" in window.text)
+        window.press("4").until(lambda: "“contradiction” is off" in window.text)
         assert "contradicts an older line: " not in window.text
-        told = " ".join(go(window, "contradiction is off").text.split())
+        told = " ".join(go(window, "“contradiction” is off").text.split())
         assert "This looks for what contradicts" in told
         assert "Enter turns it on." in told
         window.press("enter").until(lambda: "contradicts an older line: " in window.text)
-        assert "dead path is off" in window.text, "each by itself"
-        go(window, "contradiction is on").press("enter")
+        assert "“dead path” is off" in window.text, "each by itself"
+        go(window, "“contradiction” is on").press("enter")
         window.until(lambda: "contradicts an older line: " not in window.text)
 
 
@@ -194,7 +194,7 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert "3 kept or put off. Enter shows them." in go(inbox, "kept or put off").text
     inbox.press("enter")
     assert "3 kept or put off. Enter hides them." in inbox.text
-    assert "kept until changed: MEMORY.md:1" in inbox.text
+    assert "kept until it changes: MEMORY.md:1" in inbox.text
     inbox.press("down")
     assert "K Ask again" in inbox.text
     assert "K Keep" not in inbox.text
@@ -202,7 +202,7 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert "links to a file that is" in inbox.text
     assert any(said.startswith("You took back 1 finding put off until ") for said in inbox.notices)
     inbox.press("u")
-    assert "You took back 2 findings kept until changed." in inbox.notices
+    assert "You took back 2 findings kept until it changes." in inbox.notices
     assert "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split())
     assert texts(workspace) == before
 
@@ -210,10 +210,10 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
 def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_there(inbox):
     go(inbox, "The NAS password").press("enter")
     for offer in (
-        "put ***",
+        "replace the secret",
         "move it to the trash",
         "this is harmless",
-        "leave it as it is, kept until changed",
+        "leave it as it is, kept until it changes",
         "ask again later",
         "read the",
     ):
@@ -245,7 +245,7 @@ def test_nothing_is_changed_where_notes_are_only_read(workspace):
 
 def test_the_words_of_a_decision_say_for_how_long_it_holds(shared):
     item = view(shared).groups[0].suggestions[0]
-    assert until(math.inf, item) == "kept until changed"
+    assert until(math.inf, item) == "kept until it changes"
     assert until(math.inf, replace(item, kind="over budget")) == "kept for good"
     assert until(math.inf, replace(item, kind="lost", change=7)) == "kept for good"
     assert until(0.0, item).startswith("put off until ")

@@ -459,7 +459,7 @@ def test_a_text_of_before_comes_back_to_the_letter(screen, workspace):
     screen.press("ctrl+s").until(lambda: note.read_text() != before).settle()
     note.write_text(note.read_text() + "- an agent's line\n")
     read(screen, "memory/people.md").press("h")
-    assert "What changed in memory/people.md" in screen.text
+    assert "Changes of memory/people.md alone" in screen.text
     assert "Edit memory/people.md" in screen.text
     assert "This note did not change yet" in read(screen, "MEMORY.md").press("h").text
     read(screen, "memory/people.md").press("h", "r")
@@ -509,7 +509,7 @@ def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspa
     before = log.read_text()
     log.write_text(before.split("\n")[0] + "\n")
     sync(screen).press("5").until(lambda: f"somebody changed {LOG}" in screen.text)
-    screen.press("r", "down", "enter").until(lambda: "y yes   n no   ↑ ↓ shows all of it" in screen.text)
+    screen.press("r", "down", "enter").until(lambda: "y yes   n no" in screen.text)
     screen.press("y").until(lambda: log.read_text().strip() == before.strip())
 
 
@@ -528,7 +528,7 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     assert engine is not None
     screen.until(lambda: engine.notes.news() == "")
     (workspace / LOG).write_text("- overwritten\n")
-    screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by somebody.")
+    screen.until(lambda: engine.notes.news() == f"Since you last looked: 1 change of {LOG} by somebody.")
 
 
 def test_a_record_that_cannot_be_read_is_told_in_its_place(screen):

@@ -83,8 +83,8 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
     if not log.entries:
         yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
-    by = "What the sample's agent asked, which is none of yours" if is_sample else "What agents asked"
-    yield Fact(f"{by}, and how it was answered then: {log.tally or plural(len(log.entries), 'recall')}", style="bold")
+    by = "The demo's agents asked" if is_sample else "Agents asked"
+    yield Fact(f"{by} these questions. Answers then: {log.tally or plural(len(log.entries), 'recall')}", style="bold")
     # The last _ENTRIES, backwards.
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
@@ -107,14 +107,14 @@ def turns(sessions: Sequence[agents.SessionTurns], problems: Sequence[str]) -> I
                 yield Fact(agents.recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
     yield from map(Fact, agents.by_note(sessions))
     if not sessions:
-        yield Fact("No transcript of seven days uses this memory; “What agents asked” counts the log.", style=MUTED)
+        yield Fact("No agent session of the last seven days used this memory. Agents lists the log.", style=MUTED)
     yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
 
 
 def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
     # That no level was worked out is no answer; then the row says whether passages were read.
-    answer = entry.reply.removeprefix("no level")
+    answer = entry.reply.removeprefix("no level").removeprefix("found ")
     if not entry.reply:
         answer = "read" if entry.delivered else "not read"
     words = f"{answer}: {one_line(entry.query, 200)}" if answer else one_line(entry.query, 200)
@@ -319,10 +319,9 @@ class AgentsView(View):
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
         elif again := self.attempt(lambda engine: recall_log.replay(entry, engine.plan.settings, engine.search.gather)):
             text = Content("\n".join(map(safe, recall_log.replayed(again))))
-            title = one_line(entry.query, 60)
             # A yes does nothing itself; what it calls then asks the question in Search.
-            verb = "See why in Search, with the knobs of then"
-            self.post_message(self.Asks(title, text, verb, lambda _engine: "", lambda: self.ask_again(entry)))
+            title = one_line(entry.query, 60)
+            self.post_message(self.Asks(title, text, "See why in Search", lambda _: "", lambda: self.ask_again(entry)))
 
     def ask_again(self, entry: RecallEntry) -> None:
         """Ask in the search view with the knobs that held then; u there takes the knobs back."""

@@ -37,6 +37,9 @@ FEWEST = 3
 PAGE = 500
 """So many edits are read at first; the last row reads more."""
 _OLDER = "older"
+_EMPTY = (
+    "\n\nWhen you, an agent or an editor changes a note, it is listed here with its lines, and r brings the text back."
+)
 
 
 def fits(entry: JournalEntry, chosen: str) -> bool:
@@ -117,9 +120,8 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
             if entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
             elif entry.kind == OTHERS:
-                gone = any(file.after is None for file in entry.files)
                 what = entry.title + ", enter lists them" * isinstance(entry, Run)
-                style = "$warning" if gone else "$accent"
+                style = "$warning" if any(file.after is None for file in entry.files) else "$accent"
             else:
                 what = f"{who(entry)}: {entry.title}"
                 style = "$foreground-muted strike" if entry.id in known.redoable else ""
@@ -158,9 +160,9 @@ def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
 def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
     """Yield how a change alone can be undone or made again: which step, and its words."""
     if entry.id in known.redoable:
-        yield "redo", "this change is made again"
+        yield "redo", "make this change again"
     elif entry.kind == OTHERS or entry.id in known.undoable:
-        yield "back" if entry.kind == OTHERS else "undo", "this change alone is taken back; what came since stays"
+        yield "back" if entry.kind == OTHERS else "undo", "take back this change alone; what came since stays"
 
 
 class ChangePage(Page):
@@ -179,7 +181,8 @@ class HistoryView(View):
 
     NAME = "history"
     FOCUS = "#history-list"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history", "text.back"), *named("Next filter", "notes.filter")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history"), *named("Filter", "notes.filter")]
+    BINDINGS += named("All notes", "text.back")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -198,7 +201,6 @@ class HistoryView(View):
 
     def on_mount(self) -> None:
         """Show what the change under the cursor did."""
-        self.query_one("#history-right").border_title = "What this changed"
         self.watch(self.query_one(Rows), "highlighted", self.cursor_moved, init=False)
 
     def on_resize(self) -> None:
@@ -211,6 +213,10 @@ class HistoryView(View):
         if self.session.history_of not in ("", self.path):
             self.chosen = FILTERS[0]
         self.gather()
+
+    def on_hide(self) -> None:
+        """Show all notes when a person comes back by the key of this view."""
+        self.session.history_of = ""
 
     def state_changed(self) -> None:
         """Read the journal when notes changed."""
@@ -248,12 +254,11 @@ class HistoryView(View):
         shown = self.query_one(Rows)
         self.entries = list(listed(self.past, self.chosen, self.opened))
         shown.refill(rows(self.past, self.entries, shown.scrollable_content_region.width or 40))
-        title = f"What changed in {one_line(self.path)}" if self.path else "What changed"
+        title = f"Changes of {one_line(self.path)} alone, esc shows all" if self.path else "What changed"
         shown.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
-        shown.border_subtitle = "esc all notes" if self.path else None
         if not shown.option_count:
-            first = "This note did not change yet; esc lists all." if self.path else "No note changed yet."
-            words = f"{first}\n\nEach change of a note is kept here, whoever makes it."
+            self.query_one("#history-right").border_title = ""
+            words = ("This note did not change yet; esc lists all." if self.path else "No note changed yet.") + _EMPTY
             if self.chosen != FILTERS[0]:
                 words = f'No change passes the filter "{self.chosen}". f takes the next filter.'
             self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
@@ -273,15 +278,16 @@ class HistoryView(View):
     def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
         width = self.query_one("#history-right").scrollable_content_region.width
-        text = self.attempt(partial(what_changed, entry=entry, width=width))
-        if text is not None:
+        if text := self.attempt(partial(what_changed, entry=entry, width=width)):
             self.call_later(self.compared, key_of(entry), text)
 
     def compared(self, key: str, text: Content) -> None:
         """Show what the change did."""
         if self.entry is not None and key_of(self.entry) == key:
+            pane, rows = self.query_one("#history-right"), text.plain.count("\n") + 1
+            pane.border_title = "What this changed" + ", enter shows all of it" * (rows > pane.size.height)
             self.query_one("#history-text", Static).update(text)
-            self.query_one("#history-right").scroll_home(animate=False)
+            pane.scroll_home(animate=False)
 
     @on(OptionList.OptionSelected)
     async def open_difference(self, event: OptionList.OptionSelected) -> None:

@@ -49,7 +49,7 @@ QUIET = "quiet"
 SILENT = "silent"
 """The key of the row that shows what the checks themselves keep silent."""
 CHANGES: Mapping[str, str] = {
-    "mask": "put *** in the place of the secret, which the note still has",
+    "mask": "replace the secret by *** in the note",
     "delete": "move it to the trash",
     "trash note": "move the note to the trash",
     "merge": "keep the other one, delete this one",
@@ -70,9 +70,7 @@ DECISIONS: Mapping[str, str] = {
 """What each other action does, with room for how long."""
 
 
-def listed(
-    groups: Sequence[Group], findings: Findings, hidden: Mapping[str, float], unfolded: set[str]
-) -> Iterator[Fact]:
+def listed(groups: Sequence[Group], findings: Findings, hidden: _Decision, unfolded: set[str]) -> Iterator[Fact]:
     """Yield a row a cause and a row a line; a cause of one line is one row.
 
     What was decided, and what is silent, is counted, and shown where its key is `unfolded`.
@@ -118,7 +116,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     for check in checks.CHECKS:
         if check.off:
             state, opposite = ("on", "off") if check.kind in unfolded else ("off", "on")
-            yield Fact(f"{check.kind} is {state}", check.kind, style=MUTED, does=f"enter turns it {opposite}")
+            yield Fact(f"check “{check.kind}” is {state}", check.kind, style=MUTED, does=f"enter turns it {opposite}")
 
 
 def row_text(fact: Fact) -> str:
@@ -143,7 +141,7 @@ def until(end: float, item: Suggestion) -> str:
     """Return how long a finding is left alone."""
     if not math.isinf(end):
         return f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
-    return "kept until changed" if item.seen and not item.change else "kept for good"
+    return "kept until it changes" if item.seen and not item.change else "kept for good"
 
 
 def explained(group: Group, change: Change | str | None, width: int = 0, *, is_quiet: bool = False) -> Content:
@@ -205,6 +203,8 @@ class InboxView(View):
         self.seconds = 0.0
         """How long the last look computed."""
         self.look: Worker[None] | None = None
+        self.begun = time.monotonic()
+        """When the view was made, and with it the first look."""
         self.beside: Sequence[Suggestion] = ()
         """What stood in notes that a change touched, and was not what it was about."""
 
@@ -218,6 +218,7 @@ class InboxView(View):
         """Follow the cursor before its paint."""
         self.query_one("#inbox-why").border_title = "Before and after"
         self.watch(self.query_one("#inbox-list", Facts), "highlighted", self.explain, init=False)
+        self.set_interval(1.0, self.tell_progress)
         self.draw()
 
     # --- looking ---------------------------------------------------------------------------------------------------
@@ -257,6 +258,13 @@ class InboxView(View):
 
         self.call_later(self.examined, worker, self.attempt(look))
 
+    def tell_progress(self) -> None:
+        """Say that the first look goes on, here and beside the name of the view."""
+        if self.findings is None and self.display:
+            words = f"Looking through the notes for {time.monotonic() - self.begun:.0f} s. Many notes take a minute."
+            self.query_one("#inbox-list", Facts).show([Fact(words, style=MUTED)])
+            self.screen.query_one(FirstLine).show_count(self.NAME, "…")
+
     def examined(self, look: Worker[None], result: tuple[Findings, dict[str, float], float] | None) -> None:
         """Show what the last look found, and say what went with a change that was about something else."""
         if look is not self.look:
@@ -273,8 +281,7 @@ class InboxView(View):
 
     def tell_beside(self, findings: Findings) -> None:
         """Say which findings went with the last change, although it was not about them."""
-        gone = [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]
-        if gone:
+        if gone := [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]:
             silent = ((reason, row) for reason, rows in findings.silent.items() for row in rows)
             reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
             words = f"{plural(len(gone), 'other finding')} went with that change: {gone[0].place}{reason}."

@@ -146,8 +146,7 @@ class NotesView(View):
     @work(thread=True, group="recalls")
     def count_recalls(self) -> None:
         """Find out how agents use each note, and say it in the list."""
-        use = self.attempt(tui.note_facts.recall_uses)
-        if use is not None:
+        if use := self.attempt(tui.note_facts.recall_uses):
             self.use = use
             self.call_later(self.on_resize)
 
@@ -173,8 +172,7 @@ class NotesView(View):
         every = [replace(row, kind="unsaved text") if row.path in self.unsaved else row for row in every]
         files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path, row.day))]
         width = rows.scrollable_content_region.width or 30
-        shown = [(row.path, row.state, row.detail, row.title, row.kind) for row in files]
-        key = shown, width, frozenset(self.marked)
+        key = [(row.path, row.state, row.detail, row.title, row.kind) for row in files], width, frozenset(self.marked)
         if key == self.listed:
             return
         self.listed = key
@@ -372,8 +370,8 @@ class NotesView(View):
         if not words:
             return
         self.words = words
-        lines = enumerate(reader.seen, self.page.first)
-        numbers = [number for number, text in lines if words.casefold() in text.casefold()]
+        seen = enumerate(map(str.casefold, reader.seen), self.page.first)
+        numbers = [number for number, text in seen if words.casefold() in text]
         if numbers:
             reader.go(next((number for number in numbers if number > reader.line), numbers[0]))
         else:
@@ -426,8 +424,7 @@ class NotesView(View):
 
     async def edit(self, path: str, line: int) -> None:
         """Open the editor for a note, which need not be there yet."""
-        opened = await asyncio.to_thread(self.attempt, partial(tui.editor.Editor.open, path=path))
-        if opened is not None:
+        if opened := await asyncio.to_thread(self.attempt, partial(tui.editor.Editor.open, path=path)):
             self.editor = tui.editor.Editor(self, path, line, opened)
             await self.app.push_screen(self.editor, self.edited)
 
@@ -467,18 +464,25 @@ class NotesView(View):
             self.notify("Nothing links here, and nothing is linked from here.", markup=False)
             return
 
-        def go(place: str | None) -> None:
-            if place:
-                target, _, line = place.rpartition(":")
-                self.post_message(ReadNote(target, int(line)))
+        def go(place: str) -> None:
+            target, _, line = place.rpartition(":")
+            self.post_message(ReadNote(target, int(line)))
 
-        await self.app.push_screen(tui.dialogs.Choice(f"Links of {one_line(path)}", rows), go)
+        await self.app.push_screen(tui.dialogs.Choice(f"Links of {one_line(path)}", rows), if_answered(go))
 
     def action_history(self) -> None:
         """Go to what changed in this note."""
         if self.is_own(self.page.owner):
             self.session.history_of = self.path
             self.post_message(OpenView("history"))
+
+    async def action_unread(self) -> None:
+        """Go to the first line of the curated note that the agent never reads."""
+        page = await asyncio.to_thread(self.attempt, lambda e: tui.note_facts.page(e, e.notes.curator.plan.memory()))
+        if page is not None and page.rulers:
+            self.post_message(ReadNote(page.path, min(page.rulers)))
+        elif page is not None:
+            self.notify(f"The agent reads all of {page.path} at the start of a session.", markup=False)
 
     async def action_calendar(self) -> None:
         """Choose a day on which something was written."""
@@ -526,8 +530,7 @@ class NotesView(View):
         if self.is_reading:
             await tui.changes.promote(self, self.reader, self.show_change)
         else:
-            places = [(path, 1, 0) for path in self.meant]
-            await self._propose(lambda curator: curator.plan.promote_all(places))
+            await self._propose(lambda curator: curator.plan.promote_all([(path, 1, 0) for path in self.meant]))
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the line under the cursor, which stays with a mark."""
@@ -554,7 +557,7 @@ class NotesView(View):
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
         if self.is_there():
-            path, line = self.path, tui.dialogs.Line("Rename the note", "", self.path, "Links to it follow.")
+            path, line = self.path, tui.dialogs.Line("Rename the note", "", self.path, "Links and mentions follow.")
             await self.ask_text(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
     async def _propose(self, plan: tui.changes.Plan) -> None:

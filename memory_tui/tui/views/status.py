@@ -22,6 +22,7 @@ from memory_tui.events import Event
 from memory_tui.formatting import one_line, plural
 from memory_tui.providers import registry
 from memory_tui.shared import Standing
+from memory_tui.tui.changes import is_writable
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.facts import Facts, Listing, coloured
 from memory_tui.tui.keys import named
@@ -129,9 +130,7 @@ class StatusView(View):
             self.post_message(OpenView("agents"))
         elif name == "doctor":
             await self.app.push_screen(Listing("Doctor", self, doctor))
-        elif self.session.read_only:
-            self.notify("The workspace is read-only here; start without --read-only.", markup=False)
-        else:
+        elif is_writable(self):
             await self.app.push_screen(SetUp(self), self.agree)
 
     def ask(self, kind: str, name: str) -> None:
@@ -151,8 +150,7 @@ class StatusView(View):
                 engine.providers.revoke(name)
                 return f"{name} gets no text of these notes from now on."
             if kind == "shrink":
-                report = engine.index.sync(reason="accept", accept_shrink=True)
-                return f"{plural(report.removed, 'note')} forgotten."
+                return f"{plural(engine.index.sync(reason='accept', accept_shrink=True).removed, 'note')} forgotten."
             trial = engine.providers.chain.try_out(name)
             if trial["ok"]:
                 return f"{name} answers: {trial['dims']:,} dimensions in {trial['ms']:.0f} ms."
