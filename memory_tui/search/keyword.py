@@ -178,24 +178,26 @@ class Matcher(Struct, frozen=True):
 
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
-        corpus, bm25 = self.corpus, np.zeros(len(self.corpus))
-        matched = np.zeros(len(corpus), np.bool_)
-        lengths = corpus.once("lengths", lambda: self.words.lengths(corpus.refs.rowids))
-        mean_length = lengths.sum() / max(1, len(corpus))
+        norm = self.corpus.once("norm", self._norm)
+        bm25, matched = np.zeros(len(norm)), np.zeros(len(norm), np.bool_)
         for number, word in enumerate((*words, *common)):
             counts = self._counts(word)
-            rows = np.flatnonzero(counts)
-            idf = np.array([lucene_idf(frequency[word], len(corpus))])
-            bm25[rows] -= okapi_bm25(counts[None, rows], idf, lengths[rows], mean_length)
-            matched[rows] |= number < len(words)
+            bm25 -= lucene_idf(frequency[word], len(norm)) * (K1 + 1) * counts / (counts + norm)
+            if number < len(words):
+                matched |= counts > 0
         rows = np.flatnonzero(matched & self.eligible)
         best = rows[np.argsort(bm25[rows], kind="stable")]
         return Postings(best, bm25[best])
 
-    def _counts(self, word: str) -> Floats:
+    def _norm(self) -> Floats:
+        """Return what bm25 adds to the count of a word in each row, by its length over the mean."""
+        lengths = self.words.lengths(self.corpus.refs.rowids)
+        return length_norm(lengths, lengths.sum() / max(1, len(lengths)))
+
+    def _counts(self, word: str) -> Rows:
         """Return how often `word` stands in each row, by stems."""
-        rows = self.corpus.rows_of(self.words.places(word))
-        return np.bincount(rows[rows >= 0], minlength=len(self.corpus)).astype(np.float64)
+        rows = self.corpus.refs.rowids.searchsorted(self.words.places(word))
+        return np.bincount(rows, minlength=len(self.corpus))
 
     def _newest_of_same(self, words: Sequence[str]) -> Rows:
         """Return the newest chunks that hold about as much of `words`, by idf, as any does; the newest first.
@@ -288,8 +290,13 @@ def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float)
     `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
     (Robertson and Zaragoza 2009).
     """
-    norm = K1 * (1 - B + B * lengths / mean_length)
+    norm = length_norm(lengths, mean_length)
     return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
+
+
+def length_norm(lengths: Floats, mean_length: float) -> Floats:
+    """Return k1 (1 - b + b x length / mean length): a count that is equal to it gives half of what a word can."""
+    return K1 * (1 - B + B * lengths / mean_length)
 
 
 def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:

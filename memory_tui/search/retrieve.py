@@ -401,7 +401,8 @@ def _repeats(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Callab
     for file, text in zip(corpus.refs.file_of[first].tolist(), read(first), strict=True):
         lines_of[file].update(_lines(text))
     notes = Counter(chain.from_iterable(lines_of.values()))
-    repeated = [line for line in notes if notes[line] > 1 and len(line.split()) >= FEWEST_WORDS and line[0] != "#"]
+    several = (line for line, count in notes.items() if count > 1)
+    repeated = [line for line in several if len(line.split()) >= FEWEST_WORDS and line[0] != "#"]
     if not repeated:
         return set()
     held = {line: sum(_idf_by_word(line, idf).values()) for line in notes}
