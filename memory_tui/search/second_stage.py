@@ -247,8 +247,10 @@ class _Words:
         """Return the stems of `text`, and its ids, each with how many are of each line."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
         with self._lock:
-            if not self._numbers.keys() >= set(words):
-                self._learn(words)
+            if self._characters > REMEMBERED_CHARACTERS:
+                self._forget()
+            if fresh := [*set(words).difference(self._numbers)]:
+                self._learn(fresh)
             places = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
             cuts = self._cuts
         # A line ends at word number 0, which has no stem: so it may as well begin the next line.
@@ -261,12 +263,9 @@ class _Words:
             result.append((numbers[at], np.add.reduceat(counts, lines)))
         return result
 
-    def _learn(self, words: Sequence[str]) -> None:
-        """Cut those of `words` that are new; forget all others where there are too many."""
-        if self._characters > REMEMBERED_CHARACTERS:
-            self._forget()
+    def _learn(self, fresh: list[str]) -> None:
+        """Cut words that are new."""
         known = len(self._numbers)
-        fresh = [word for word in dict.fromkeys(words) if word not in self._numbers]
         ids = self._table.word_ids(fresh) if self._table else [()] * len(fresh)
         cuts = []
         for (numbers, starts), by_word in zip(self._cuts, (_hashes(fresh), ids), strict=True):
