@@ -476,8 +476,7 @@ class Store(Database):
 
     def identity(self) -> Identity | None:
         """Return the space of the vectors in the index; None when it has none."""
-        recipe = self.recipe()
-        return recipe.identity if recipe and recipe.identity.dims else None
+        return recipe.identity if (recipe := self.recipe()) and recipe.identity.dims else None
 
     def counts(self) -> Counts:
         """Return sizes for status; chunks of the same lines and text count once, as documented."""

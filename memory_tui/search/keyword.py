@@ -183,8 +183,7 @@ class Matcher(Struct, frozen=True):
         for number, word in enumerate((*words, *common)):
             counts = self._counts(word)
             bm25 -= lucene_idf(frequency[word], len(norm)) * (K1 + 1) * counts / (counts + norm)
-            if number < len(words):
-                matched |= counts > 0
+            matched |= (counts > 0) & (number < len(words))
         rows = np.flatnonzero(matched & self.eligible)
         best = rows[np.argsort(bm25[rows], kind="stable")]
         return Postings(best, bm25[best])
