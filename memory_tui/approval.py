@@ -16,7 +16,7 @@ import platformdirs
 from msgspec import Struct, convert, to_builtins
 
 from memory_tui import durable
-from memory_tui.config.environment import journal_folder
+from memory_tui.config.places import journal_folder
 from memory_tui.errors import ApprovalUnsaved, StateUnavailable
 from memory_tui.state_db import Old, ScopedRecords, Table, Tell, warn
 

@@ -20,8 +20,8 @@ import watchfiles
 from msgspec import MsgspecError, Struct
 
 from memory_tui.backends.lancedb import TableMissing
-from memory_tui.config.environment import expand
 from memory_tui.config.openclaw_release import PLUGIN, SLOT, is_agents_memory
+from memory_tui.config.places import expand
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural

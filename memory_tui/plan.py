@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.config import config_file, environment, openclaw_release
+from memory_tui.config import config_file, openclaw_release, places
 from memory_tui.config import config_file as configuration
 from memory_tui.config import settings as knobs
 from memory_tui.config.config_file import Agent, Config
@@ -170,7 +170,7 @@ class Plan(Struct, frozen=True):
     @property
     def openclaw_index(self) -> Path:
         """Return where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file before."""
-        database, file = environment.agent_database(self.agent.id), self.config.store_path
+        database, file = places.agent_database(self.agent.id), self.config.store_path
         newest = self.settings.word("profile") == NEWEST_OPENCLAW and not file.is_file()
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
 
@@ -283,12 +283,12 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
         exclude = ",".join((exclude, *HIDDEN))
         extra = (*extra, ".")
     # From 2026.8 on OpenClaw has its sessions in a database, of which memory-tui keeps copies as files.
-    copied = "sessions" in sources and environment.agent_database(config.agent.id).is_file()
+    copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
         workspace,
         extra,
         sources=sources or ["memory"],
-        sessions=(environment.session_copies if copied else environment.session_folder)(config.agent.id),
+        sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
         chunking=settings.profile.chunking,
         media=media_rules(config, provider),
@@ -363,7 +363,7 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
     key = "" if agent.default else agent.id
     more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
-    name = environment.private_name(workspace, key, more)
+    name = places.private_name(workspace, key, more)
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False) / name
     suffix = "" if provider == DEFAULT_PROVIDER else f"-{provider}"
     return folder / f"index{suffix}{_SUFFIX[chunking]}.sqlite"

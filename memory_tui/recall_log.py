@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
-from memory_tui.config.environment import private_name
+from memory_tui.config.places import private_name
 from memory_tui.config.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.errors import IndexBusy, IndexUnavailable, SettingError
 from memory_tui.formatting import one_line, plural

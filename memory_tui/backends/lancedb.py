@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memory_tui import durable, jsstring
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals, cleared
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.config.settings import LANCEDB
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError, SettingError
 from memory_tui.formatting import install_extra, one_line, safe
@@ -127,11 +127,11 @@ def folder_of(choices: Plan) -> str:
     named = choices.options.memories.strip()
     if not named and choices.options.sample:
         named = str(choices.workspace.parent / "memories")
-    usual = str(environment.state_folder() / "memory" / "lancedb")
+    usual = str(places.state_folder() / "memory" / "lancedb")
     folder = (named or choices.config.text(f"{LANCEDB}dbPath").strip() or usual).removeprefix("file://")
     if "\0" in folder or "://" in folder:
         raise SettingError(f"{one_line(folder)!r} is no folder for a LanceDB table.", "Name one: --memories DIR.")
-    return os.path.abspath(environment.expand(folder))  # noqa: PTH100
+    return os.path.abspath(places.expand(folder))  # noqa: PTH100
 
 
 # --- the library ---------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from memory_tui import durable, jsstring, locks
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
-from memory_tui.config.environment import expand
+from memory_tui.config.places import expand
 from memory_tui.config.settings import BY_PATH, QMD
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, PathRefused, StateUnavailable, Unreadable
 from memory_tui.formatting import one_line, plural, safe

@@ -2,7 +2,8 @@
 
 OpenClaw: `agents.defaults.memorySearch` (up to 2026.7) or `memory.search` (from 2026.8). Own: the same tree at the top
 of `config.json` in the user's configuration folder. All are read as JSON5. A value knows its place in the file; one
-that the file leaves out has its default in `settings.py`.
+that the file leaves out has its default in `settings.py`. Variables and secrets are looked up where OpenClaw looks:
+process, .env file, env section.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -23,22 +25,143 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.config import settings
-from memory_tui.config.environment import (
-    Environment,
-    ExtraPath,
-    FoundSecret,
-    default_workspace,
-    expand,
-    openclaw_path,
-    own_path,
-    state_folder,
-)
 from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, word_of
+from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
 from memory_tui.config.settings import BY_KEY, BY_PATH, OWN_KEYS, PROVIDERS, Key, Scalar, Value, check, retired
+from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
 from memory_tui.providers.registry import Shared
 from memory_tui.secrets import Discreet, Secret
+
+# --- variables and secrets -------------------------------------------------------------------------------------------
+
+_REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
+_ONLY_A_NAME = re.compile(r"(?:\$|secretref-env:)([A-Z][A-Z0-9_]{0,127})|\$\{([A-Z][A-Z0-9_]{0,127})\}")
+"""A secret that is nothing but the name of a variable: `$NAME`, `${NAME}` or `secretref-env:NAME`."""
+_ASSIGNMENT = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*"
+    r"(?:'([^'\n]*)'|\"((?:[^\"\\\n]|\\.)*)\"|([^#\n]*))",
+    re.MULTILINE,
+)
+_LONGEST_ENV_FILE = 1 << 20
+"""Bytes of a .env file that are read."""
+_NEVER = "which memory-tui never asks; put the key into the provider's variable, such as OPENAI_API_KEY"
+
+
+class FoundSecret(Discreet, frozen=True):
+    """A secret's `value`, and its `source` in words; without a value, `problem` says why there is none."""
+
+    HIDDEN = ("value",)
+
+    source: str
+    problem: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"set, from {self.source}" if self.value else f"not set: {self.problem}"
+
+
+class Environment(Discreet, frozen=True, dict=True):
+    """Looks variables and secrets up in OpenClaw's order; the first place that has one counts, an empty value is none.
+
+    The .env file of the state folder is only read when the process itself does not have the variable. A variable of
+    the login shell, which OpenClaw can import too, is not known here: nothing is run to read a configuration.
+    """
+
+    HIDDEN = ("tree",)
+
+    tree: Node | None = None
+
+    def lookup(self, name: str) -> tuple[str, str] | None:
+        """Return the value of `name` and where it is from, in words; None when nothing says it."""
+        if value := os.environ.get(name):
+            return value, f"the environment variable {name}"
+        if value := self._env_file.get(name):
+            return value, f"{name} in {state_folder() / '.env'}"
+        if value := self._section.get(name):
+            return value, f"{name} in the env section"
+        return None
+
+    def substitute(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return `text` with each `${NAME}` replaced, and the names without a value; `$${NAME}` stands for itself."""
+        missing: list[str] = []
+
+        def replace(match: re.Match[str]) -> str:
+            escape, name = match.groups()
+            if escape:
+                # `$${NAME}` is the text `${NAME}`.
+                return f"${{{name}}}"
+            if (variable := self.lookup(name)) is None:
+                missing.append(name)
+                return match[0]
+            value, _ = variable
+            return value
+
+        return _REFERENCE.sub(replace, text), tuple(missing)
+
+    def secret(self, node: Node) -> FoundSecret:
+        """Return the secret that `node` is or refers to; where there is none, the answer says why.
+
+        A node is the text itself, a text that names a variable, or an object with the source and the id of a secret.
+        """
+        if isinstance(node.value, str):
+            text = node.value.strip()
+            if name := _ONLY_A_NAME.fullmatch(text):
+                return self._variable(name[1] or name[2])
+            plain, missing = self.substitute(text)
+            if missing:
+                return FoundSecret("", f"the variable {missing[0]} is not set")
+            return FoundSecret("the file itself", "" if plain else "the text is empty", plain)
+        source = word_of(node.get("source"))
+        variable = word_of(node.get("id"))
+        if not source or not variable:
+            return FoundSecret("", "it is neither text nor a reference with source and id")
+        if source != "env":
+            return FoundSecret("", f"it is of source {source!r}, {_NEVER}")
+        return self._referenced(variable, word_of(node.get("provider")))
+
+    def _referenced(self, variable: str, provider: str) -> FoundSecret:
+        """Return the secret in `variable`, unless the file has a list of what `provider` may read that lacks it."""
+        section = self.tree.get("secrets") if self.tree else None
+        if section is None:
+            return self._variable(variable)
+        provider = provider or word_of(section.get("defaults", "env")) or "default"
+        allowed = section.get("providers", provider, "allowlist")
+        names = allowed.plain() if allowed else [variable]
+        if not isinstance(names, list) or variable not in names:
+            return FoundSecret("", f"{variable} is not in secrets.providers.{provider}.allowlist")
+        return self._variable(variable)
+
+    def _variable(self, name: str) -> FoundSecret:
+        """Return the secret that is the value of the variable `name`."""
+        value, source = self.lookup(name) or ("", "")
+        return FoundSecret(source, "" if value else f"the variable {name} is not set", value)
+
+    @cached_property
+    def _env_file(self) -> dict[str, str]:
+        """Return the variables of the .env file, by name."""
+        try:
+            with open_regular(state_folder() / ".env") as file:
+                text = file.read(_LONGEST_ENV_FILE).decode("utf-8", "replace")
+        except OSError:
+            # Most people have none, and one that may not be read is as good as none for looking a variable up.
+            return {}
+        variables = {}
+        for name, in_quotes, in_double_quotes, bare in _ASSIGNMENT.findall(text):
+            unescaped = re.sub(r"\\(.)", r"\1", in_double_quotes)
+            variables[name] = in_quotes or unescaped or bare.strip()
+        return variables
+
+    @cached_property
+    def _section(self) -> dict[str, str]:
+        """Return the variables of the file's `env` and `env.vars`, by name; the latter count more."""
+        sections = [self.tree.get("env"), self.tree.get("env", "vars")] if self.tree else []
+        members = [member for section in sections if section for member in section.children()]
+        return {key: node.value for key, node in members if isinstance(node.value, str) and node.value.strip()}
+
+
+# --- what a file says for an agent -----------------------------------------------------------------------------------
 
 MAIN = "main"
 """The agent of a configuration that lists none."""

@@ -19,8 +19,8 @@ from memory_tui import durable
 from memory_tui.config import config_file as configuration
 from memory_tui.config import json5
 from memory_tui.config.config_file import Config
-from memory_tui.config.environment import own_path
 from memory_tui.config.openclaw_release import release_meant
+from memory_tui.config.places import own_path
 from memory_tui.config.settings import BY_KEY, OWN_KEYS, OWN_PROFILE, Scalar, Settings, profile_named, show
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets import Discreet

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memory_tui.config.config_file import Config
-from memory_tui.config.environment import agent_database
+from memory_tui.config.places import agent_database
 from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW, OWN_PROFILE
 
 _MAX_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_tui import durable, locks, recall_log
-from memory_tui.config.environment import journal_folder
+from memory_tui.config.places import journal_folder
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.hosts.wiring import SAMPLE

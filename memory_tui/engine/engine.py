@@ -22,7 +22,7 @@ from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop, call_after
 from memory_tui.config import config_file as configuration
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.config.settings import BACKEND, profile_named
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
@@ -254,7 +254,7 @@ class Engine:
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
-        if not os.path.lexists(environment.state_database()):
+        if not os.path.lexists(places.state_database()):
             return None
         # Partly: a root that cannot be read raises nothing, its notes are not covered then.
         return of_plan(self.plan).report(note.path for note in scan(self.plan.roots, partly=True).notes)

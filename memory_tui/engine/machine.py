@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from memory_tui import durable, plan
 from memory_tui.config import config_file as configuration
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural
 from memory_tui.hosts import claude_code, codex
@@ -98,8 +98,8 @@ def remember(folder: Path) -> None:
 def _of_openclaw() -> Iterator[tuple[str, Path, str]]:
     """Yield the workspaces of OpenClaw's agents; a configuration that cannot be read is told by `status`."""
     with suppress(MemoryTuiError):
-        if environment.openclaw_path().is_file():
-            for agent in configuration.load(str(environment.openclaw_path()), None).agents:
+        if places.openclaw_path().is_file():
+            for agent in configuration.load(str(places.openclaw_path()), None).agents:
                 yield f"OpenClaw, agent {agent.id}", agent.workspace, ""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.config.openclaw_release import PLUGIN, installed_release, release_by_files
 from memory_tui.config.settings import NEWEST_OPENCLAW
@@ -57,7 +57,7 @@ def arguments(profile: str) -> tuple[str, ...]:
 
 def _plan(*changes: tuple[str, str]) -> Plan:
     """Return the plan of OpenClaw's default agent with `changes`. Raises ConfigError where there is none."""
-    path = environment.openclaw_path()
+    path = places.openclaw_path()
     if not path.is_file():
         if SAMPLE in str(path):
             step = "memory-tui on your own notes connects yours (6)."
@@ -68,7 +68,7 @@ def _plan(*changes: tuple[str, str]) -> Plan:
 
 def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     """Return the files of a connection. Raises ConfigError where OpenClaw is not set up."""
-    path, folder = environment.openclaw_path(), installed_folder()
+    path, folder = places.openclaw_path(), installed_folder()
     files = _plugin_files(folder).items()
     copies = [FileEdit(copy, (HostChange("copy", (), file.read_text("utf-8")),)) for file, copy in files]
     # Our plugin wants the program and the words before its command apart, and adds the options by itself.

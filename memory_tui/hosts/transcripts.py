@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.durable import open_regular
 from memory_tui.hosts import claude_code, codex
 from memory_tui.openclaw import agent_sessions, open_foreign
@@ -123,7 +123,7 @@ def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str,
         return connection.execute(_NOTED, (workspace_hash,)).fetchall() if has_table else []
 
     try:
-        rows = open_foreign.read_foreign(environment.state_database(), read)
+        rows = open_foreign.read_foreign(places.state_database(), read)
     except NotSeen as error:
         if error.state != "missing":
             problems.append(f"{error.detail} {error.next_step}")
@@ -138,7 +138,7 @@ def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str,
 
 def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
     """Yield the sessions in the databases of OpenClaw's agents."""
-    for database in sorted((environment.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
+    for database in sorted((places.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
         try:
             # Neither the database nor its log was written after `since`: the cheap look before the long one.
             if max(time_ns for _, _, time_ns in filter(None, open_foreign.traces(database))) < since * 1e9:
@@ -187,7 +187,7 @@ def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
 def _files(since: float) -> Iterator[tuple[float, Host, Path, int]]:
     """Yield the transcripts that are files and changed after `since`: when, whose, where, how many bytes."""
     folders: tuple[tuple[Host, Path, str], ...] = (
-        ("openclaw", environment.state_folder() / "agents", "*/sessions/*.jsonl"),
+        ("openclaw", places.state_folder() / "agents", "*/sessions/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*/subagents/agent-*.jsonl"),
         ("codex", codex.memory().parent / "sessions", "*/*/*/rollout-*.jsonl"),

@@ -32,7 +32,7 @@ import platformdirs
 from msgspec import MsgspecError, Struct
 
 from memory_tui import durable, errors
-from memory_tui.config.environment import ExtraPath
+from memory_tui.config.places import ExtraPath
 from memory_tui.durable import read_beside
 from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.sentences import Notice, notice

@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import transcripts
@@ -575,7 +575,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         return change is not None and history.made(move, change)
 
     moves = [_with_start(move, edits, fits) for move in moves]
-    ledger = Trust(roots.workspace, environment.state_database(), expected=False).ledger()
+    ledger = Trust(roots.workspace, places.state_database(), expected=False).ledger()
     problems += [ledger.problem] if ledger.problem else []
     rows = {_real(roots.workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
     authors = Authors(sessions, moves, history.made, rows)

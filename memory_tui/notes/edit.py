@@ -25,8 +25,8 @@ from itertools import count
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config import environment
-from memory_tui.config.environment import journal_folder
+from memory_tui.config import places
+from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, codex
@@ -690,7 +690,7 @@ def curator(plan: Plan, changed: Changed = len) -> Curator:
     journal.most_days = plan.settings.whole("history.days")
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
     hosts = budget.hosts(plan.config, plan.roots.workspace)
-    trust = trusted.of_plan(plan) if os.path.lexists(environment.state_database()) else None
+    trust = trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None
     links = LinkIndex(plan.roots)
     planner = Planner(plan.roots, plan.clock, links, hosts=hosts, trust=trust, zone=plan.config.time_zone)
     return Curator(planner, journal, read_only=plan.options.read_only, changed=changed)

@@ -27,7 +27,7 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, jsstring, locks
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.durable import open_regular
 from memory_tui.errors import IndexBusy, MemoryTuiError, Unreadable
 from memory_tui.openclaw import open_foreign
@@ -193,7 +193,7 @@ class LiveSession(NamedTuple):
 
 def live(agent: str) -> list[LiveSession]:
     """Return the sessions in the database of `agent` that go on; none where it keeps none. Raises Unreadable."""
-    database = environment.agent_database(agent)
+    database = places.agent_database(agent)
     if not database.is_file():
         return []
     try:
@@ -348,10 +348,10 @@ class SessionCopies:
 def copies_of(plan: Plan) -> SessionCopies | None:
     """Return the copies that a plan's roots read; None where those are the host's own files, or not searched."""
     agent = plan.agent.id
-    folder = environment.session_copies(agent)
+    folder = places.session_copies(agent)
     if plan.roots.sessions != str(folder):
         return None
-    return SessionCopies(environment.agent_database(agent), folder, environment.session_folder(agent))
+    return SessionCopies(places.agent_database(agent), folder, places.session_folder(agent))
 
 
 def _copied(record: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.config.config_file import Config
 from memory_tui.config.settings import Settings
 from memory_tui.errors import Unreadable
@@ -146,7 +146,7 @@ def database(config: Config) -> Path:
 
     Why one cannot be read is told when it is opened.
     """
-    existing = [path for path in (environment.agent_database(config.agent.id), config.store_path) if path.exists()]
+    existing = [path for path in (places.agent_database(config.agent.id), config.store_path) if path.exists()]
     for path in existing:
         with contextlib.suppress(open_foreign.NotSeen):
             if open_foreign.read_foreign(path, _layout) is not None:

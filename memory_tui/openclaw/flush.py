@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config.config_file import Config
-from memory_tui.config.environment import agent_database, session_folder
+from memory_tui.config.places import agent_database, session_folder
 from memory_tui.durable import read_regular
 from memory_tui.openclaw import agent_sessions
 from memory_tui.openclaw.agent_sessions import Usage, whole

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 from msgspec import Struct, field
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.prompt import NO_WAY_BACK
@@ -250,7 +250,7 @@ class Trust:
 
 def of_plan(plan: Plan) -> Trust:
     """Return OpenClaw's ledger of the notes of `plan`, whether OpenClaw keeps one or not."""
-    return Trust(plan.roots.workspace, environment.state_database(), expected=plan.config.kind == "openclaw")
+    return Trust(plan.roots.workspace, places.state_database(), expected=plan.config.kind == "openclaw")
 
 
 def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int]:

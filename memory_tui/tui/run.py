@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from memory_tui.cancel import call_after, exit_status, report_signal, signals_heard
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.errors import ConfigError
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keys import read_keymap
@@ -41,7 +41,7 @@ def run(options: Callable[[], Options], query: str = "", suggestions: Sequence[s
     """Show the app on a workspace, with the tour where it is the `demo`. Raises what opening it raises."""
     keymap, doubt = dict[str, str](), ""
     try:
-        keymap |= read_keymap(environment.own_path().with_name("keys.toml"))
+        keymap |= read_keymap(places.own_path().with_name("keys.toml"))
     except ConfigError as error:
         doubt = f"{error.message} {error.next_step}"
     if demo:

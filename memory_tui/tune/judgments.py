@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from memory_tui import durable, locks
-from memory_tui.config.environment import own_path, private_name
+from memory_tui.config.places import own_path, private_name
 from memory_tui.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document

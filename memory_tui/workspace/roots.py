@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring
-from memory_tui.config.environment import ExtraPath
+from memory_tui.config.places import ExtraPath
 from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.notes import Document, MediaRules

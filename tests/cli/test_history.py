@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from memory_tui.config.environment import journal_folder
+from memory_tui.config.places import journal_folder
 from memory_tui.notes.journal import Author, Journal, Sight
 from tests.support.transcripts import claude, claude_file
 from tests.support.workspace import put_all, texts_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_tui.config.environment import own_path
+from memory_tui.config.places import own_path
 from tests.support.provider_server import Play, serving, status
 from tests.support.workspace import put_all
 

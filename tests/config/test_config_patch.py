@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory_tui import plan
 from memory_tui.config import config_patch, json5
-from memory_tui.config import environment as configuration
+from memory_tui.config import places as configuration
 from memory_tui.config.config_patch import patch
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError

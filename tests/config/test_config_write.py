@@ -4,50 +4,50 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.config import config_file, environment
+from memory_tui.config import config_file, places
 from memory_tui.errors import ConfigError, SettingError
 
 
 def test_the_state_folder_is_found_as_openclaw_finds_it(home, monkeypatch):
-    assert environment.state_folder() == home / ".openclaw"
+    assert places.state_folder() == home / ".openclaw"
     (home / ".moltbot").mkdir()
-    assert environment.state_folder() == home / ".moltbot"
+    assert places.state_folder() == home / ".moltbot"
     (home / ".clawdbot").mkdir()
-    assert environment.state_folder() == home / ".clawdbot"
+    assert places.state_folder() == home / ".clawdbot"
     (home / ".openclaw").mkdir()
-    assert environment.state_folder() == home / ".openclaw"
+    assert places.state_folder() == home / ".openclaw"
     monkeypatch.setenv("OPENCLAW_PROFILE", "work")
-    assert environment.state_folder() == home / ".openclaw"
+    assert places.state_folder() == home / ".openclaw"
     (home / ".openclaw-work").mkdir()
-    assert environment.state_folder() == home / ".openclaw-work"
+    assert places.state_folder() == home / ".openclaw-work"
     monkeypatch.setenv("CLAWDBOT_STATE_DIR", "~/old")
-    assert environment.state_folder() == home / "old"
+    assert places.state_folder() == home / "old"
     monkeypatch.setenv("OPENCLAW_STATE_DIR", " /new ")
-    assert environment.state_folder() == Path("/new")
+    assert places.state_folder() == Path("/new")
 
 
 def test_the_configuration_is_found_as_openclaw_finds_it(home, monkeypatch):
-    assert environment.openclaw_path() == home / ".openclaw" / "openclaw.json"
+    assert places.openclaw_path() == home / ".openclaw" / "openclaw.json"
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "clawdbot.json").write_text("{}")
-    assert environment.openclaw_path().name == "clawdbot.json"
+    assert places.openclaw_path().name == "clawdbot.json"
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", "~/my.json")
-    assert environment.openclaw_path() == home / "my.json"
+    assert places.openclaw_path() == home / "my.json"
 
 
 def test_the_usual_workspace_follows_profile_and_release(home, monkeypatch):
     usual = home / ".openclaw" / "workspace"
-    assert environment.default_workspace(newer=False) == usual
+    assert places.default_workspace(newer=False) == usual
     monkeypatch.setenv("OPENCLAW_PROFILE", "work")
-    assert environment.default_workspace(newer=False) == home / ".openclaw" / "workspace-work"
+    assert places.default_workspace(newer=False) == home / ".openclaw" / "workspace-work"
     monkeypatch.setenv("OPENCLAW_PROFILE", "Default")
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(home / "state"))
-    assert environment.default_workspace(newer=False) == usual
-    assert environment.default_workspace(newer=True) == home / "state" / "workspace"
+    assert places.default_workspace(newer=False) == usual
+    assert places.default_workspace(newer=True) == home / "state" / "workspace"
     usual.mkdir(parents=True)
-    assert environment.default_workspace(newer=True) == usual, "the one that is there"
+    assert places.default_workspace(newer=True) == usual, "the one that is there"
     monkeypatch.setenv("OPENCLAW_WORKSPACE_DIR", "/mounted")
-    assert environment.default_workspace(newer=False) == Path("/mounted")
+    assert places.default_workspace(newer=False) == Path("/mounted")
 
 
 def test_the_configuration_of_another_workspace_does_not_apply(tmp_path, write):
@@ -63,7 +63,7 @@ def test_the_configuration_of_another_workspace_does_not_apply(tmp_path, write):
 
 def test_our_own_file_applies_where_openclaws_does_not(home, write, tmp_path):
     write({"agents": {"defaults": {"workspace": "/elsewhere"}}})
-    own = environment.own_path()
+    own = places.own_path()
     own.parent.mkdir(parents=True)
     own.write_text("{query: {minScore: 0.1}}")
     assert config_file.load(None, tmp_path).kind == "own"

@@ -13,7 +13,7 @@ from memory_tui import demo, plan, recall_log
 from memory_tui.backends.lancedb import folder_of
 from memory_tui.cli.context import engine_options
 from memory_tui.cli.main import main, parse
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.config.config_patch import patch
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
@@ -151,7 +151,7 @@ def test_a_demo_that_was_killed_says_where_its_unsaved_text_is(temporary, monkey
     workspace = temporary / "memory-tui-demo-1" / WORKSPACE
     workspace.mkdir(parents=True)
     assert [*demo.leftovers()] == []
-    Typing(Journal(environment.journal_folder(workspace)), "MEMORY.md").keep(1, "half a sent", None)
+    Typing(Journal(places.journal_folder(workspace)), "MEMORY.md").keep(1, "half a sent", None)
     [sentence] = demo.leftovers()
     assert f"memory-tui {workspace} opens it" in sentence
 
@@ -173,7 +173,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary, monkeypatch):
-    theirs = environment.own_path()
+    theirs = places.own_path()
     theirs.parent.mkdir(parents=True, exist_ok=True)
     theirs.write_text('{"query": {"maxResults": 3}}')
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(theirs.parent / "openclaw.json"))
@@ -188,7 +188,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()
         assert folder_of(choices).startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
-        assert environment.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
+        assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
         left = engine_options(parse([str(chosen.workspace)]))
         assert (left.sample, left.config, left.index) == (True, chosen.config, chosen.index), "its saved questions"
         written.extend(str(file.path) for file in found.files)

@@ -6,7 +6,7 @@ import subprocess
 import apsw
 import pytest
 
-from memory_tui.config import environment
+from memory_tui.config import places
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
 from memory_tui.openclaw import flush
@@ -62,7 +62,7 @@ class Database:
 @pytest.fixture
 def database(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "openclaw"))
-    made = Database(environment.agent_database("main"))
+    made = Database(places.agent_database("main"))
     yield made
     made.connection.close()
 

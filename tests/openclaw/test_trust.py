@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from memory_tui.config.environment import state_database
+from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import Trust, covered, text_hash

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
-from memory_tui.config.environment import openclaw_path
+from memory_tui.config.places import openclaw_path
 from memory_tui.events import IndexChanged
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.first_line import VIEWS

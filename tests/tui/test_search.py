@@ -7,7 +7,7 @@ import pytest
 from textual import events
 from textual.widgets import Input, OptionList, Static
 
-from memory_tui.config.environment import own_path
+from memory_tui.config.places import own_path
 from memory_tui.errors import Cancelled
 from memory_tui.tui import saved
 from memory_tui.tui.any_line import lines_holding

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from memory_tui import events
-from memory_tui.config.environment import own_path
+from memory_tui.config.places import own_path
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memory_tui.cli.main import main
-from memory_tui.config.environment import ExtraPath
+from memory_tui.config.places import ExtraPath
 from memory_tui.errors import PathRefused
 from memory_tui.index.database import scope_hash
 from memory_tui.index.watch import _View
