@@ -266,7 +266,7 @@ def answered_by(trace: Trace) -> tuple[str, str]:
     return next(((by, why) for is_true, by, why in ways if is_true), ("by words and vectors", ""))
 
 
-def _unmatched(trace: Trace) -> str:
+def unmatched(trace: Trace) -> str:
     """Return why words gave a chunk nothing; a word that was left out may well stand in it."""
     plan = trace.side.plan
     if not plan.words:
@@ -287,7 +287,7 @@ def _text(candidate: Candidate, trace: Trace) -> str:
     if candidate.lexical is not None:
         return _lexical(candidate, candidate.lexical, trace)
     if candidate.bm25 is None:
-        return _unmatched(trace)
+        return unmatched(trace)
     relevance = -candidate.bm25
     if not score and not candidate.text_rank and rules.text_score != "magnitude":
         return f"bm25 {relevance:.4g}  not among the {trace.funnel['text_pool']} candidates, counts 0"
@@ -308,7 +308,7 @@ def _ranked(candidate: Candidate, trace: Trace) -> str:
 def _lexical(candidate: Candidate, part: Hit, trace: Trace) -> str:
     """Return how the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
     if not part.body and not part.level and not candidate.text_rank:
-        return _unmatched(trace)
+        return unmatched(trace)
     term = f'keyword "{part.term}" alone  ' if part.term else ""
     end = _ranked(candidate, trace)
     if not part.body and part.level:

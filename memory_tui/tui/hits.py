@@ -406,22 +406,21 @@ def within(text: str, width: int, lines: int) -> Content:
 
 def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str = SUM) -> Content:
     """Return the sums with what they are made of, a line of at most `width` cells each, and what a `key` shows."""
-    details = {
-        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count) or _most_like(row),
-        "meaning": "the closest of all" if row.hit.vector_rank == 1 else "",
-        "age": _age(row),
-        "beside": "of its note",
-    }
+    counts = "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count) or _most_like(row)
+    words = wording.unmatched(trace) if counts and row.sums[0].points < 0.005 else counts
+    nearest = "the closest of all" if row.hit.vector_rank == 1 else ""
+    details = {"words": words, "meaning": nearest, "age": _age(row), "beside": "of its note"}
+    wide = max(9, *(len(part.name) for part in row.sums))
     lines = []
     for part in row.sums:
-        lead = Content.assemble(f"{part.name:<9} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
+        lead = Content.assemble(f"{part.name:<{wide}} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
         lines.append(lead + Content.styled(f"  {details.get(part.name.split()[0], '')}", MUTED))
     # The pane has six lines: with five parts there is none for the rule.
     if key and len(lines) < 5:
-        lines.append(Content.styled(f"{'':10}────".ljust(width - len(key)) + key, MUTED))
+        lines.append(Content.styled(f"{'':{wide + 1}}────".ljust(width - len(key)) + key, MUTED))
     # Of the same passages as are counted above the list.
     place = f"{ordinal(row.place)} of {trace.funnel['candidates']:,}" if row.place else "as a candidate"
-    score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
+    score = Content.styled(f"{'score':<{wide}} {figure(row.hit.score):>4}", "bold")
     total = Content.assemble(score, f"  {place}", ("   m marks it right or wrong" * bool(key), MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
 
