@@ -360,5 +360,5 @@ def test_the_mode_of_the_question_stands_beside_it(bilingual):
     with Window(make_app(bilingual, provider="builtin"), SMALL) as window:
         assert "WORDS ONLY" not in window.ask("omada router").text
         window.press("slash", "ctrl+u").type(CHINESE).press("enter")
-        assert "WORDS ONLY" in window.text
+        assert "meaning does not know Chinese" in window.text
         assert "喜欢读书" in window.text
