@@ -358,7 +358,7 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path, bilingual, profile, qu
 
 def test_the_mode_of_the_question_stands_beside_it(bilingual):
     with Window(make_app(bilingual, provider="builtin"), SMALL) as window:
-        assert "WORDS ONLY" not in window.ask("omada router").text
+        assert "meaning does not know" not in window.ask("omada router").text
         window.press("slash", "ctrl+u").type(CHINESE).press("enter")
         assert "meaning does not know Chinese" in window.text
         assert "喜欢读书" in window.text
