@@ -527,7 +527,7 @@ def _levels(entry: RecallEntry, now: Trace) -> str:
     old_words = BY_LEVEL.get(entry.level, entry.level)
     new_words = BY_LEVEL.get(level, level)
     # The log does not keep what an answer in part lacked, so that is none of what changed.
-    best = f": the best line has {now.level.in_part}" if level and now.level and now.level.in_part else ""
+    best = f": {now.level.in_part}" if level and now.level and now.level.in_part else ""
     if old_words == new_words:
         return f"{old_words} then and now{best}"
     return f"{old_words or 'none logged'} then, {new_words or 'none told'} now{best}"

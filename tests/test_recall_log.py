@@ -295,7 +295,7 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     part = again(logged_last(workspace), options(workspace))
     assert part.now.level.in_part
     assert part.entry.reply == "found in part", "as Search says"
-    words = f"Level of the answer: found in part then and now: the best line has {part.now.level.in_part}."
+    words = f"Level of the answer: found in part then and now: {part.now.level.in_part}."
     assert words in recall_log.replayed(part)
 
 

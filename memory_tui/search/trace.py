@@ -357,9 +357,9 @@ class AnswerLevel(Struct, frozen=True):
 
     @property
     def in_part(self) -> str:
-        """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
+        """Return which words of a found question stand nowhere together; empty where its best window has all."""
         has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
-        part = f"{has} without {lacks}" if has else f"only words faintly like {lacks}"
+        part = f"{has} nowhere with {lacks}" if has else f"only words faintly like {lacks}"
         return part if self.level == "found" and lacks else ""
 
     @property

@@ -196,9 +196,9 @@ def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
     assert trace.level is not None
     for width in (80, 120):
         assert hits.level_line(trace, width).plain.startswith(
-            ' ~ In part: "printer" without "price". Your agent gets 6'
+            ' ~ In part: "printer" nowhere with "price". Your agent gets 6'
         )
-    assert trace.level.sentence.startswith('Found in part ("printer" without "price"): ')
+    assert trace.level.sentence.startswith('Found in part ("printer" nowhere with "price"): ')
     named = engine.search.search("network history")
     assert named.level is not None
     assert named.level.in_part == "", "a title that is asked for is all of it"
@@ -239,7 +239,7 @@ def test_the_line_above_says_what_was_read_otherwise(engine, width):
     for query in ("the omda vlan", "omda price"):
         line = hits.level_line(engine.search.search(query), width, "ranking: recommended").plain
         assert line.endswith(' "omda" → "omada"  u undoes ')
-        assert "gent gets 6" in line
+        assert "gent gets 6" in line or " 6 sent" in line
 
 
 @pytest.mark.parametrize("width", [80, 120])
