@@ -284,7 +284,7 @@ class Search:
                     return why_not.of_line(evidence, settings, self._plan.roots, store, path, line)
             # Asked as before: evidence without cosines was gathered by words.
             by_words = evidence.cosine is None
-            evidence = self.gather(evidence.query, None, evidence.source, by_words=by_words, now=evidence.now)
+            evidence = self.gather(evidence.question.query, None, evidence.source, by_words=by_words, now=evidence.now)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     # --- looking into the index ------------------------------------------------------------------------------------

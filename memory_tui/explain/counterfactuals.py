@@ -337,11 +337,11 @@ def rephrase(
     lacks is tried, where all are needed. `ask` gathers evidence, on a worker thread. Raises QueryError, ProviderError
     and what else `ask` raises.
     """
-    plan = side_of(evidence, Rules.of(evidence, tuned(settings))).plan
+    plan, asked = side_of(evidence, Rules.of(evidence, tuned(settings))).plan, evidence.question.query
     # Only where all words are needed can leaving some out help.
-    lacks = tokens.as_asked(lacking(plan, text), evidence.query) if shorten and " AND " in plan.fts_query else ()
-    shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in lacks else word[0], evidence.query).split())
-    if not tokens.WORD.search(shorter) or shorter == evidence.query:
+    lacks = tokens.as_asked(lacking(plan, text), asked) if shorten and " AND " in plan.fts_query else ()
+    shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in lacks else word[0], asked).split())
+    if not tokens.WORD.search(shorter) or shorter == asked:
         shorter = ""
     by_line = {number: _words(each) for number, each in enumerate(text.split("\n"), chunk.start_line)}
     words = _salient(text, evidence)
@@ -351,7 +351,7 @@ def rephrase(
     tries = [*([""] if shorter else []), *dict.fromkeys(of_line + words)][:TRIES]
     results: list[Rephrased] = []
     for word in tries:
-        query = f"{evidence.query} {word}" if word else shorter
+        query = f"{asked} {word}" if word else shorter
         after = rank(ask(query), settings)
         if sends(after, chunk.rowid, line):
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
@@ -382,11 +382,11 @@ def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> Flips | Non
 
 def _salient(text: str, evidence: Evidence) -> list[str]:
     """Return the words of `text` that say most of it: frequent there, rare among other candidates, not asked yet."""
-    counts = Counter(_words(text))
+    counts, query = Counter(_words(text)), evidence.question.query
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
-    useless = {*tokens.WORD.findall(evidence.query.lower()), *tokens.stop_words("en")}
+    useless = {*tokens.WORD.findall(query.lower()), *tokens.stop_words("en")}
     # Longer than MAX_QUERY no question may get.
-    room = MAX_QUERY - len(evidence.query)
+    room = MAX_QUERY - len(query)
     usable = [word for word in counts if word not in useless and not word.isdigit() and len(word) < room]
     usable = [word for word in usable if len(word) > 2 or tokens.is_cjk(word)]
     return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))

@@ -163,7 +163,7 @@ def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
     singles, sets, questions = (changes.singles, changes.sets, changes.rephrased) if changes else ((), (), ())
     without = wording.without(changes.without, value.place.line) if changes and changes.without else ""
     return {
-        "query": value.trace.evidence.query,
+        "query": value.trace.evidence.question.query,
         "path": value.place.path,
         "line": value.place.line,
         "recalled": value.recalled,
@@ -217,7 +217,7 @@ def trace(value: Trace) -> dict[str, Any]:
     numbers = candidates.table[["bm25", "text", "vector"]].tolist()
     by_words = [(value.ref(at), *numbers[at][:2]) for at in value.pool("text_rank")]
     return {
-        "query": evidence.query,
+        "query": evidence.question.query,
         "mode": rules.mode,
         "profile": rules.profile.name,
         "generation": evidence.generation,

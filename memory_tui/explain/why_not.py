@@ -263,7 +263,7 @@ class Inquest:
                 return claim.message.rstrip(".")
         if self.evidence.language and self.trace.rules.mode == "keywords only":
             return f"the built-in table does not know {self.evidence.language}"
-        return "the embedding model knows no word of the query" if self.evidence.pointless else ""
+        return "the embedding model knows no word of the query" if self.evidence.question.pointless else ""
 
     def _vector_rank(self, row: int) -> int | None:
         """Return the 1-based place of `row` among all cosines, by the order in which the pool was made."""
@@ -278,11 +278,11 @@ class Inquest:
 
     def _text_gate(self, row: int, text: str) -> Notice:
         """Return why words did not propose `row`, whose chunk holds `text`."""
-        plan, evidence = self.trace.side.plan, self.evidence
+        plan, query = self.trace.side.plan, self.evidence.question.query
         if self.trace.rules.mode == "vectors only":
             return notice("words_off")
         if not plan.fts_query:
-            return notice("no_word", dropped=tokens.left_out(plan.dropped, evidence.query))
+            return notice("no_word", dropped=tokens.left_out(plan.dropped, query))
         matches = [(*match, postings) for postings in self.postings if (match := postings.rank_of(row))]
         if matches:
             rank, bm25, postings = min(matches, key=lambda match: match[0])
@@ -294,7 +294,7 @@ class Inquest:
         # Where any word would do, it lacks all of them.
         lacks = lacking(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self.trace.side.frequency.get(word, 1) == 0)
-        every, lacks, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
+        every, lacks, unknown = (tokens.as_asked(words, query) for words in (plan.words, lacks, nowhere))
         hidden = tuple(word for word in lacks if holds(text, word))
         unknown = tuple(word for word in unknown if word not in hidden)
         return notice("not_matched", words=every, absent=lacks, nowhere=unknown, join=join, hidden=hidden)

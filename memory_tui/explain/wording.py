@@ -275,7 +275,7 @@ def unmatched(trace: Trace) -> str:
     if trace.rules.profile.join == "OR" or " OR " in plan.fts_query:
         return "no word that counts matched" if plan.dropped else "no word matched"
     # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
-    asked = tokens.as_asked(plan.words, trace.evidence.query)
+    asked = tokens.as_asked(plan.words, trace.evidence.question.query)
     return "not all words matched" if len(asked) > 1 else "the word did not match"
 
 
@@ -557,7 +557,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     # A run of Chinese, Japanese or Korean characters is searched as its pairs.
     by_run: dict[str, list[str]] = {}
     for word in counts:
-        by_run.setdefault(tokens.as_asked([word], trace.evidence.query)[0], []).append(word)
+        by_run.setdefault(tokens.as_asked([word], trace.evidence.question.query)[0], []).append(word)
     for run, searched in by_run.items():
         matched = [word for word in searched if counts[word] or in_name.get(word)]
         if not matched:
@@ -584,7 +584,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
 
 def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
     """Return words as a person asked them; of pairs of characters, which are no words, how many of which run."""
-    runs = {word: tokens.as_asked([word], trace.evidence.query)[0] for word in dropped}
+    runs = {word: tokens.as_asked([word], trace.evidence.question.query)[0] for word in dropped}
     pairs = Counter(run for word, run in runs.items() if run != word)
     whole = [word for word, run in runs.items() if run == word]
     return whole + [f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()]

@@ -79,7 +79,7 @@ def can_rank(evidence: Evidence, name: str) -> bool:
     """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
     profile = profile_named(name)
     has_chunks = not profile.exact_paths or evidence.chunking in ("", profile.chunking)
-    return has_chunks and evidence.join in ("", profile.join)
+    return has_chunks and evidence.question.join in ("", profile.join)
 
 
 # --- newer values ----------------------------------------------------------------------------------------------------
@@ -198,10 +198,10 @@ def _unknown(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) 
     if evidence.language and rules.profile.second_stage:
         yield notice("language_unknown", language=evidence.language, known=evidence.known_share)
         return
-    if evidence.pointless:
+    if evidence.question.pointless:
         yield notice("words_unknown", recalled=len(recalled))
     spelled = {item.asked for item in evidence.recommended.plan.corrections} if rules.profile.join == "OR" else ()
-    words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
+    words = (word for word in tokens.WORD.findall(evidence.question.query) if word not in spelled)
     foreign = tuple(dict.fromkeys(word for word in words if _LETTERS.search(word)))
     sides = (evidence.openclaw, evidence.recommended)
     matched = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
@@ -216,7 +216,7 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 def _empty_reason(ranking: Trace) -> Notice:
     """Return why nothing was recalled: an empty answer must never look like an empty memory."""
     evidence, side, scores = ranking.evidence, ranking.side, ranking.candidates.table["score"]
-    if not jsstring.trim(evidence.query):
+    if not jsstring.trim(evidence.question.query):
         return notice("blank_query")
     if len(evidence.refs) == 0:
         states = [item.state for item in evidence.unsearchable]
@@ -226,9 +226,9 @@ def _empty_reason(ranking: Trace) -> Notice:
         best, floor = float(scores.max()), ranking.rules.min_score
         return notice("all_below_gate", candidates=len(scores), best=best, floor=floor, decayed=ranking.fresh())
     if ranking.rules.mode == "nothing":
-        dropped = left_out(side.plan.dropped, evidence.query)
-        return notice("no_usable_word", dropped=dropped, pointless=evidence.pointless)
-    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
+        dropped = left_out(side.plan.dropped, evidence.question.query)
+        return notice("no_usable_word", dropped=dropped, pointless=evidence.question.pointless)
+    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.question.query)
     return notice("nothing_matched", missing=missing, join="AND" if side is evidence.openclaw else "OR")
 
 

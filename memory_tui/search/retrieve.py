@@ -130,11 +130,10 @@ class Evidence(Struct, frozen=True, dict=True):
 
     `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
     holds the 200 best rows by cosine, or those that the settings rank which it was gathered for. `texts` has, by rowid,
-    every chunk that any setting can make a candidate, or reads it. `pointless` tells that there are vectors, but that
-    of the question is all zeros. `keywords` is there when nothing has a cosine.
+    every chunk that any setting can make a candidate, or reads it. `keywords` is there when nothing has a cosine.
     """
 
-    query: str
+    question: Question
     now: float
     generation: int
     provider: str
@@ -151,7 +150,6 @@ class Evidence(Struct, frozen=True, dict=True):
     openclaw: KeywordSide
     recommended: KeywordSide
     keywords: KeywordSearch | None
-    pointless: bool
     texts: Mapping[int, str]
     notes: Files
     """What their ages are told from."""
@@ -177,8 +175,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
-    zone: dt.tzinfo | None = None
-    """The time zone in which the days of a question begin; None for this machine's."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     language: str = ""
@@ -187,8 +183,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """How much of such a question the table knows."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""
-    join: Join = ""
-    """The way of asking whose postings it has: those of the other would be ranked by no profile; empty for both."""
 
     @cached_property
     def reusable(self) -> dict[tuple[Any, ...], Any]:
@@ -226,7 +220,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         language, known_share = _hardly_known(question)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
-            query=question.query,
+            question=question,
             now=now,
             generation=corpus.generation,
             provider=corpus.identity.provider if corpus.identity else "none",
@@ -240,14 +234,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             openclaw=openclaw,
             recommended=recommended,
             keywords=keywords,
-            pointless=question.pointless,
             texts=texts,
             notes=corpus.files,
             of_named_time=of_time,
             of_days=np.array(of_days, dtype=np.int64),
             titled=np.array(titled, dtype=np.int64),
             shown=shown,
-            zone=question.zone,
             lexical=lexical,
             chunking=corpus.chunking,
             notices=(*question.notices, *_notices(corpus, text, recommended, vector=vector is not None)),
@@ -257,7 +249,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             language=language,
             known_share=0.0 if question.pointless else known_share,
             closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
-            join=question.join,
         )
 
 

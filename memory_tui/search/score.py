@@ -187,7 +187,7 @@ def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
     """Return which sides can answer: by what the index has, what the query gives, and whether `hybrid` is on."""
     hybrid = hybrid or bool(profile.fixed)
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
-    if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
+    if compares(evidence, profile) or (evidence.question.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
     side = evidence.recommended if profile.join == "OR" else evidence.openclaw
     has_words = bool(side.plan.fts_query) or (profile.exact_paths and len(evidence.lexical.hits) > 0)
@@ -258,7 +258,7 @@ def ages_of(evidence: Evidence, profile: Profile) -> Ages:
     if profile.age == "multiply":
         # 2026.3 looks for a transcript in the workspace, where none is.
         return Ages(notes, now, None, lambda path, _: note_date(path), "evergreen")
-    return Ages(notes, now, evidence.zone, by_own_rule)
+    return Ages(notes, now, evidence.question.zone, by_own_rule)
 
 
 def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candidates:
@@ -388,7 +388,7 @@ def _stages(
     plan = side.plan if mode != "vectors only" else QueryPlan(parts=side.plan.parts)
     searched = *plan.words, *plan.counted
     # That of the whole question comes first: the level of an answer goes by it.
-    questions = [(evidence.query, searched)]
+    questions = [(evidence.question.query, searched)]
     questions += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
     stages = list[SecondStage]()
     for query, words in questions:

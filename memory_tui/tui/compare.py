@@ -263,7 +263,7 @@ class Compare(Dialog[None]):
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
         with engine.by_profile(profile, self.stop) as other:
-            return other.search.gather(self.evidence.query, self.stop, self.evidence.source)
+            return other.search.gather(self.evidence.question.query, self.stop, self.evidence.source)
 
     def show(self, left: Side, right: Side, traces: tuple[Trace, Trace] | None, pairs: list[Pair]) -> None:
         """Show both sides."""

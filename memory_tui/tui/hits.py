@@ -334,7 +334,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     forms = [word.form for word in spoken if word.count]
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
-    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.query))
+    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.question.query))
     like = _most_like(row)
     if not holds and row.hit.text_points > 0:
         return "has the words in its headings or its date"

@@ -205,7 +205,7 @@ class SavedQuestions(Dialog[str]):
                 evidence = self.view.attempt(lambda engine: engine.search.gather(query.text))  # noqa: B023 - at once
                 if evidence is None or worker.is_cancelled:
                     return
-                self.cases[query.text] = Case.of(query, evidence)
+                self.cases[query.text] = Case(query, evidence)
             # The evidence stays, but marks may be new.
             self.cases[query.text] = replace(self.cases[query.text], query=query)
         cases = [self.cases[query.text] for query in notebook.judged]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
@@ -28,17 +29,16 @@ from memory_tui.tune.judgments import WRONG, Notebook, Query
 _SAME = 1e-9
 
 
-class Case(Struct, frozen=True):
+class Case(Struct, frozen=True, dict=True):
     """A labelled question and what the index knows about it."""
 
     query: Query
     evidence: Evidence
-    replay: Reranking
 
-    @classmethod
-    def of(cls, query: Query, evidence: Evidence) -> Case:
-        """Return a question with what can be ranked of it."""
-        return cls(query, evidence, Reranking(evidence))
+    @cached_property
+    def replay(self) -> Reranking:
+        """Return its rankings, which have much in common."""
+        return Reranking(self.evidence)
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
         """Return what is recalled under `settings`, in order."""
@@ -80,7 +80,7 @@ def collect(ask: Ask, notebook: Notebook, progress: Callable[[int, int], None]) 
         raise LabelError("No query has a label.", "Mark hits as right or wrong first, or name a file of labels.")
     cases = []
     for done, query in enumerate(queries, 1):
-        cases.append(Case.of(query, ask(query.text)))
+        cases.append(Case(query, ask(query.text)))
         progress(done, len(queries))
     return tuple(cases)
 

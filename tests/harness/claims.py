@@ -160,8 +160,8 @@ def _copy_of(claim: Any, case: Case) -> None:
 def _no_vector(claim: Any, case: Case) -> None:
     if claim.cause == "the built-in table does not know Chinese":
         # There is a cosine, by characters that the table hardly knows, and it does not count.
-        assert any(tokens.is_cjk(one) for one in case.evidence.query)
-        assert static_table().share_known(case.evidence.query) < 0.1
+        assert any(tokens.is_cjk(one) for one in case.evidence.question.query)
+        assert static_table().share_known(case.evidence.question.query) < 0.1
         assert not any(one.vector_points for one in (*case.trace.recalled, *case.trace.lost))
     else:
         assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
@@ -202,7 +202,7 @@ def check_unfound(words: tuple[str, ...], case: Case) -> None:
 
 @checks("blank_query")
 def _blank(_: Any, case: Case) -> None:
-    assert not case.evidence.query.strip()
+    assert not case.evidence.question.query.strip()
 
 
 @checks("no_usable_word")

@@ -154,7 +154,7 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
         found = engine.search.gather("!!")
         trace = engine.search.rank(found, engine.plan.settings)
         ours = engine.search.rank(found, engine.plan.with_profile("recommended"))
-    assert found.pointless
+    assert found.question.pointless
     assert trace.rules.mode == "hybrid"
     assert trace.recalled == ()
     assert ours.rules.mode == "nothing"

@@ -155,7 +155,7 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
         assert hits.keys() == {LOG, "memory/club.md"}
         assert sorted(copy.citation for copy in hits[LOG].copies) == sorted(f"{path}#L1-L3" for path in ASIDE)
         assert (hits[LOG].also, hits["memory/club.md"].also) == ("also in 4 other notes", "")
-        evidence = engine.search.gather(trace.evidence.query)
+        evidence = engine.search.gather(trace.evidence.question.query)
         for path in ASIDE:
             fate = engine.search.why(evidence, path, 3).fate
             assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"{LOG}#L1-L3")
@@ -169,7 +169,7 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
     put(tmp_path, "memory/club.md", text="The bridge club has cards with a red back.\n")
     with opened(tmp_path) as engine:
         evidence = engine.search.gather("when does the bridge club meet")
-        trace = engine.search.search(evidence.query)
+        trace = engine.search.search(evidence.question.query)
         assert [hit.chunk.path for hit in trace.recalled] == [f"memory/{days[-1]}.md", "memory/club.md"]
         assert trace.recalled[0].also == "also in 299 other notes"
         fate = engine.search.why(evidence, f"memory/{days[1]}.md", 4).fate

@@ -88,7 +88,7 @@ def in_their_order(evidence, corpus, squares, store):
     if not matrix.any(axis=1).all():
         # The recorded program loses its whole vector side by one vector of zeros, a fault that is not copied.
         return replace(evidence, nearest=evidence.nearest[:0])
-    query = hash_vector(evidence.query.strip())
+    query = hash_vector(evidence.question.query.strip())
 
     apart = np.sqrt(total((matrix - query) ** 2)).astype(np.float32)
     rows = np.arange(len(matrix))

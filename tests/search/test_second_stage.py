@@ -99,7 +99,8 @@ def one_note(texts, cosines, bm25, words):
     side = replace(found.recommended, plan=plan, frequency=dict.fromkeys(words, 3))
     numbers = np.arange(len(texts))
     refs = replace(found.refs, file_of=numbers % 2, first_lines=1 + numbers * 4, last_lines=5 + numbers * 4)
-    return replace(found, query=" ".join(words), recommended=side, refs=refs)
+    question = replace(found.question, query=" ".join(words))
+    return replace(found, question=question, recommended=side, refs=refs)
 
 
 def every(trace):
@@ -139,7 +140,8 @@ def test_the_best_of_each_part_comes_before_all_others(given_, count, floor, var
     words = ("router", "vlan", "deploy", "mutter")[:count]
     side = given_[0].recommended
     plan = replace(side.plan, words=words, parts=tuple(QuestionPart(word, (word,)) for word in words))
-    evidence = replace(given_[0], query=" ".join(words), recommended=replace(side, plan=plan))
+    question = replace(given_[0].question, query=" ".join(words))
+    evidence = replace(given_[0], question=question, recommended=replace(side, plan=plan))
     chosen = given_[1].update({"query.minScore": floor, "query.hybrid.mmr.enabled": varied}, "test")
     tries = [chosen.set("query.maxResults", most, "test") for most in (1, 3, 50)]
     traces = [rank(evidence, one) for one in tries]

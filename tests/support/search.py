@@ -8,15 +8,15 @@ import numpy as np
 from memory_tui.config.settings import Settings, Value, compose, find_knob
 from memory_tui.search.corpus import Files
 from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
-from memory_tui.search.retrieve import Evidence
+from memory_tui.search.retrieve import Evidence, Question
 from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.workspace.notes import date_of
 
 DAY = 86_400.0
 NOW = 1_794_960_000.0
 """The beginning of a day."""
-_ALIKE = {"query": "word", "now": NOW, "generation": 1, "provider": "scripted", "model": "hash-256"}
-_ALIKE |= {"pointless": False, "unsearchable": (), "notices": ()}
+_ALIKE = {"question": Question("word", "word", None), "now": NOW, "generation": 1}
+_ALIKE |= {"provider": "scripted", "model": "hash-256", "unsearchable": (), "notices": ()}
 
 
 def evidence(

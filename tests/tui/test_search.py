@@ -58,8 +58,8 @@ def test_the_newest_letters_are_answered(reader):
     reader.press("slash").type("omada").type(" vlan")
     answer = view(reader).answer
     assert answer is not None
-    assert answer.trace.evidence.query == "omada vlan"
-    assert answer.evidence.query == "omada vlan"
+    assert answer.trace.evidence.question.query == "omada vlan"
+    assert answer.evidence.question.query == "omada vlan"
     reader.burst("enter", "slash", "ctrl+u", *"stopcoc", "backspace", "c", "k", "enter")
     assert reader.settle().app.query_one("#query", Input).value == "stopcock", "each key is done before the next"
 

@@ -159,7 +159,7 @@ def planted(number):
         if row == right or not by_meaning[row]
     }
     query = Query(f"planted {number}", (Label(f"memory/{right}.md", 2),))
-    return Case.of(query, evidence(cosines, bm25))
+    return Case(query, evidence(cosines, bm25))
 
 
 def accidental(seed):
@@ -170,7 +170,7 @@ def accidental(seed):
         cosines = [rng.uniform(0.1, 0.9) for _ in range(CHUNKS)]
         bm25 = {row: -rng.uniform(0.1, 9) for row in rng.sample(range(CHUNKS), 10)}
         query = Query(f"{seed} {number}", (Label(f"memory/{rng.randrange(CHUNKS)}.md", 2),))
-        cases.append(Case.of(query, evidence(cosines, bm25)))
+        cases.append(Case(query, evidence(cosines, bm25)))
     return cases
 
 

@@ -421,7 +421,7 @@ class SearchView(View):
         asked = why.best if why is not None else None
         if why is not None and asked is not None and not asked.proposed and why.place.gate is not None:
             asked = None
-        rows = hits.rows(evidence, trace, request.misses, self.notebook.find(evidence.query), asked)
+        rows = hits.rows(evidence, trace, request.misses, self.notebook.find(evidence.question.query), asked)
         if asked is not None:
             # What a ranking worked out goes with the evidence, and with it where a passage of it begins.
             evidence = structs.replace(evidence, texts={asked.chunk.rowid: asked.text, **evidence.texts})
@@ -434,7 +434,7 @@ class SearchView(View):
             # The knobs are shown, with what a step of each does.
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
-            result.measures = saved.summary(score([*self.cases.values()], request.settings), evidence.query)
+            result.measures = saved.summary(score([*self.cases.values()], request.settings), evidence.question.query)
         return result
 
     @on(Answered)
@@ -448,7 +448,7 @@ class SearchView(View):
         self.answer = answer
         gone = row_before.name if row_before is not None and self.row is None else ""
         # Another question: the cursor begins anew, and `draw` ends the filling.
-        if before is None or before.trace.evidence.query != answer.trace.evidence.query:
+        if before is None or before.trace.evidence.question.query != answer.trace.evidence.question.query:
             self.filling = True
             with self.prevent(OptionList.OptionHighlighted):
                 self.hits.highlighted = None
@@ -856,11 +856,11 @@ class SearchView(View):
         answer, settings, query = self.answer, self.session.settings, self.box.value.strip()
         if settings is None or not query:
             self.draw_ranking()
-        elif answer is None or answer.trace.evidence.query != query:
+        elif answer is None or answer.trace.evidence.question.query != query:
             self.ask()
         else:
             self.end_request()
-            self.rank(self.new_request(answer.trace.evidence.query, settings), answer)
+            self.rank(self.new_request(answer.trace.evidence.question.query, settings), answer)
 
     def draw_ranking(self) -> None:
         """Draw the ranking as a line, and its knobs where they are unfolded."""
@@ -954,7 +954,7 @@ class SearchView(View):
         answer = self.answer
         if answer is None or not (answer.trace.side.plan.readings or answer.request.as_written):
             return False
-        self.as_written = "" if answer.request.as_written else answer.trace.evidence.query
+        self.as_written = "" if answer.request.as_written else answer.trace.evidence.question.query
         self.ask()
         how = "searched as it is written. u reads it as before" if self.as_written else "read as before"
         self.notify(f"Every word is {how}.", markup=False)
@@ -1089,7 +1089,7 @@ class SearchView(View):
 
     async def action_saved(self) -> None:
         """Show the saved questions."""
-        question = self.answer.trace.evidence.query if self.answer is not None else ""
+        question = self.answer.trace.evidence.question.query if self.answer is not None else ""
 
         def chosen(query: str | None) -> None:
             self.learn()
@@ -1104,7 +1104,7 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if row is None or answer is None or not self.is_own(self.owner):
             return
-        query, chunk = answer.trace.evidence.query, row.hit.chunk
+        query, chunk = answer.trace.evidence.question.query, row.hit.chunk
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
         line = self.line_of(row)
         # The grade, 0 here, is set by the choice; line 0 lets the judgment take the line that decided.
@@ -1139,9 +1139,9 @@ class SearchView(View):
         has_changed = notebook != self.notebook
         self.notebook = notebook
         judged = {query.text: query for query in notebook.judged}
-        query = judged.get(self.answer.trace.evidence.query) if self.answer is not None else None
+        query = judged.get(self.answer.trace.evidence.question.query) if self.answer is not None else None
         if self.answer is not None and query is not None:
-            self.cases[query.text] = Case.of(query, self.answer.evidence)
+            self.cases[query.text] = Case(query, self.answer.evidence)
         # What is not judged any more is not measured.
         for text in self.cases.keys() - judged.keys():
             del self.cases[text]
