@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError
@@ -65,13 +66,8 @@ class KeywordSide(Struct, frozen=True):
     """Whether all postings are candidates, because what they were merged from was cut already."""
     newest: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     """The newest that hold about as much of the question as any, where it asks how things are now."""
-
-
-class KeywordSearch(Struct, frozen=True):
-    """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
-
-    plan: QueryPlan
-    each: tuple[KeywordSide, ...]
+    each: tuple[KeywordSide, ...] = ()
+    """What each keyword found alone, where they were looked for one by one."""
 
 
 class Matcher(Struct, frozen=True):
@@ -141,7 +137,7 @@ class Matcher(Struct, frozen=True):
         meant = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # FTS5 has to find words whole.
-        if spells and self.cut == "unicode61" and not query.time_alone:
+        if spells and self.cut == "unicode61" and not query.plan.time_alone:
             # Under AND nothing is matched: corrections are told only where some word is in no chunk.
             tells_all = self.join != "AND" or not query.rest.isascii()
             if tells_all or not all(count(meant)):
@@ -151,22 +147,18 @@ class Matcher(Struct, frozen=True):
         # A word that was not counted would weigh as if no chunk held it.
         count((*searched, *tokens.syllable_pairs(query.text)))
         matches = searched and self.join != "AND"
-        plan = QueryPlan(
-            searched,
+        plan = replace(
+            query.plan,
+            words=searched,
             dropped=terms.stops + terms.common,
             fts_query=tokens.or_query(searched),
-            time=query.time.spelled if query.time else "",
-            time_words=query.time_words,
             common=tokens.left_out(terms.common, query.rest) if terms.common else (),
             counted=terms.common,
             corrections=corrected,
             parts=question_parts(query.parts, all_words, corrected) if len(query.parts) > 1 else (),
-            time_alone=query.time_alone,
-            for_now=query.for_now,
-            value=query.value,
         )
         postings = self._by_any(searched, terms.common, frequency) if matches else Postings()
-        newest = self._newest_of_same(all_words) if matches and query.for_now else _NOTHING[0]
+        newest = self._newest_of_same(all_words) if matches and plan.for_now else _NOTHING[0]
         return KeywordSide(plan, postings, frequency, newest=newest)
 
     def _vocabulary(self) -> Vocabulary:
@@ -225,7 +217,7 @@ class Matcher(Struct, frozen=True):
                 bm25[places] += times * match.bm25[there]
         return rowids, bm25
 
-    def keywords(self, query: str) -> KeywordSearch:
+    def keywords(self, query: str) -> KeywordSide:
         """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.cut == "trigram"
         chosen = keywords(query, trigram=trigram)[: tokens.MOST_WORDS]
@@ -236,7 +228,7 @@ class Matcher(Struct, frozen=True):
         expressions = [side.plan.fts_query for side in each]
         if len(each) > 1:
             expressions = [f"({text})" if " AND " in text else text for text in expressions]
-        return KeywordSearch(QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram), each)
+        return KeywordSide(QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram), each=each)
 
     def _is_looked_through(self, word: str) -> bool:
         return self.cut == "trigram" and len(word) < TRIGRAM

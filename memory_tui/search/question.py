@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -43,7 +43,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.search.trace import Correction, Floats, QuestionPart
+from memory_tui.search.trace import Correction, Floats, QueryPlan, QuestionPart
 from memory_tui.tokens import WORD, either, is_cjk, is_listed, segmented, spans, word_stems, words_by_use
 
 Days = tuple[dt.date, dt.date]
@@ -100,19 +100,15 @@ class Time(Struct, frozen=True):
 class ParsedQuery(Struct, frozen=True):
     """What the `text` of a query says by itself, before any note is looked at.
 
-    `time` is the time that it names by its `time_words`, `rest` the text without these, all of it where it asks for the
-    time alone, `for_now` its words that ask how things are now, `value` its word for the value that it asks for, and
-    `parts` what it asks one by one.
+    `time` is the time that it names, `rest` the text without the words for it, all of it where it asks for the time
+    alone, and `parts` what it asks one by one. The `plan` has those words, and what asks for now or for a value.
     """
 
     text: str
     rest: str
     time: Time | None = None
-    for_now: str = ""
-    value: str = ""
     parts: tuple[str, ...] = ()
-    time_words: str = ""
-    time_alone: bool = False
+    plan: QueryPlan = QueryPlan()
 
 
 def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool = True) -> ParsedQuery:
@@ -121,13 +117,20 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
     What names a time does not ask for now, and what does either does not ask for a value.
     """
     time = (time_in(text, today) or lately_in(text, today)) if reads_time else None
-    for_now = words_for_now(text) if reads_time and time is None else ""
-    value = value_asked(text) if in_parts and time is None and not for_now else ""
     rest = without(text, time) if time else text
     parts = parts_of(rest) if in_parts else ()
-    time_words = text[time.start : time.end] if time else ""
-    time_alone = time is not None and rest == text
-    return ParsedQuery(text, rest, time, for_now, value, parts, time_words=time_words, time_alone=time_alone)
+    if time:
+        plan = QueryPlan(time=time.spelled, time_words=text[time.start : time.end], time_alone=rest == text)
+        return ParsedQuery(text, rest, time, parts, plan)
+    for_now = _first_words([_NOW], text) if reads_time else ""
+    value = _first_words([called for called, _ in _CALLED], text) if in_parts and not for_now else ""
+    return ParsedQuery(text, rest, None, parts, QueryPlan(for_now=for_now, value=value))
+
+
+def _first_words(patterns: Iterable[re.Pattern[str]], text: str) -> str:
+    """Return the words of `text` that the first of `patterns` finds which finds any; empty where none does."""
+    matches = (pattern.search(text) for pattern in patterns)
+    return next((match[0].strip() for match in matches if match), "")
 
 
 def time_in(question: str, today: dt.date) -> Time | None:
@@ -174,12 +177,6 @@ def lately_in(question: str, today: dt.date) -> Time | None:
     return Time(today - LATELY, today, *words.span(), newest=True)
 
 
-def words_for_now(question: str) -> str:
-    """Return the words of `question` that ask how things are now."""
-    words = _NOW.search(question)
-    return words[0].strip() if words else ""
-
-
 # --- values ---------------------------------------------------------------------------------------------------------
 
 _KINDS = (
@@ -192,12 +189,6 @@ _KINDS = (
 )
 """What a value is called, and what it looks like."""
 _CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), re.compile(form, re.I)) for called, form in _KINDS]
-
-
-def value_asked(question: str) -> str:
-    """Return the word of `question` that names the value it asks for; empty where none does."""
-    words = next(filter(None, (called.search(question) for called, _ in _CALLED)), None)
-    return words[0] if words else ""
 
 
 def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Floats:

@@ -26,7 +26,7 @@ from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
-from memory_tui.search.keyword import ALIKE, Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
+from memory_tui.search.keyword import ALIKE, Join, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import Time, parse
 from memory_tui.search.second_stage import CANDIDATES
@@ -149,7 +149,7 @@ class Evidence(Struct, frozen=True, dict=True):
     """For each row the one that our own profile shows in its place: itself, where it says what no other says."""
     openclaw: KeywordSide
     recommended: KeywordSide
-    keywords: KeywordSearch | None
+    keywords: KeywordSide | None
     texts: Mapping[int, str]
     notes: Files
     """What their ages are told from."""
@@ -261,7 +261,7 @@ def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
 
 def _openclaw(
     store: Store, matcher: Matcher, text: str, *, by_words: bool
-) -> tuple[KeywordSide, KeywordSearch | None, Lexical, dict[int, str]]:
+) -> tuple[KeywordSide, KeywordSide | None, Lexical, dict[int, str]]:
     """Return what OpenClaw's words find, where its profiles rank, or words alone; and the texts that were read for it.
 
     Its newest release finds chunks that are cut as it cuts them.

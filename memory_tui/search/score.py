@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
-from memory_tui.search.keyword import ALIKE, KeywordSearch, KeywordSide, Postings
+from memory_tui.search.keyword import ALIKE, KeywordSide, Postings
 from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import holds_value
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
@@ -205,7 +205,7 @@ def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
     return evidence.openclaw
 
 
-def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
+def _merged(search: KeywordSide, rules: Rules) -> KeywordSide:
     """Return what the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
     # The score and the bm25 of each row.
     best = dict[int, tuple[float, float]]()
@@ -427,16 +427,13 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
     never = lexical_2026_9.dropped(evidence.lexical.annotations)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
 
-    def by_words(row: int) -> tuple[object, ...]:
-        hit = hits[row]
-        path = 0.0 if hit.level else -hit.path_score
-        return -hit.text_score, path, lexical_2026_9.collation(hit.ref.path), hit.ref.start_line, hit.ref.id
+    def order(row: int) -> tuple[object, ...]:
+        hit, ref = hits.get(row), evidence.refs[row]
+        place = lexical_2026_9.collation(ref.path), ref.start_line
+        if hit is not None and mode == "keywords only":
+            return -hit.text_score, 0.0 if hit.level else -hit.path_score, *place, ref.id
+        return -_unmatched(hit), *place, ref.end_line
 
-    def by_place(row: int) -> tuple[object, ...]:
-        ref = evidence.refs[row]
-        return -_unmatched(hits.get(row)), lexical_2026_9.collation(ref.path), ref.start_line, ref.end_line
-
-    order = by_words if mode == "keywords only" else by_place
     return np.array(sorted(rows.tolist(), key=order), dtype=np.int64)
 
 

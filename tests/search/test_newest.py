@@ -10,7 +10,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.question import holds_value, lately_in, value_asked, words_for_now
+from memory_tui.search.question import holds_value, lately_in, parse
 from memory_tui.search.rank import Trace, newer_values
 from memory_tui.search.score import newness
 from tests.support.tui import TODAY
@@ -31,7 +31,7 @@ FOR_NOW = {
 
 @pytest.mark.parametrize("question", FOR_NOW)
 def test_words_that_ask_for_now_are_read_in_each_language_without_false_friends(question: str) -> None:
-    assert words_for_now(question) == FOR_NOW[question]
+    assert parse(question, TODAY).plan.for_now == FOR_NOW[question]
 
 
 @pytest.mark.parametrize(
@@ -260,12 +260,12 @@ def test_a_note_is_found_by_the_words_of_its_file_name_alone(named: Engine) -> N
     ],
 )
 def test_values_are_known_by_their_form(question: str, line: str) -> None:
-    value = value_asked(question)
+    value = parse(question, TODAY).plan.value
     words = [word for word in question.lower().split() if word not in ("of", "the")]
     texts = [line, line.rsplit(" ", 1)[0], f"# {words[0]} {words[-1]}\n\n{line.split()[-1]}"]
     assert holds_value(texts, value, words).tolist() == [1.0, 0.0, 1.0]
 
 
 def test_who_asks_for_no_value_asks_for_none() -> None:
-    assert value_asked("who reports the imports of Macon") == ""
+    assert parse("who reports the imports of Macon", TODAY).plan.value == ""
     assert holds_value(["10.0.0.1"], "ip", ["ip"]).tolist() == [0.0], "any address is of no use"

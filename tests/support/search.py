@@ -7,7 +7,7 @@ import numpy as np
 
 from memory_tui.config.settings import Settings, Value, compose, find_knob
 from memory_tui.search.corpus import Files
-from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
+from memory_tui.search.keyword import KeywordSide, Postings
 from memory_tui.search.retrieve import Evidence, Question
 from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.workspace.notes import date_of
@@ -54,7 +54,7 @@ def evidence(
         openclaw=side,
         recommended=side,
         embedded=0 if cosine is None else len(cosine),
-        keywords=None if cosines is not None else KeywordSearch(plan, (side,)),
+        keywords=None if cosines is not None else KeywordSide(plan, each=(side,)),
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
         notes=Files(each, ("memory",) * n, np.zeros(n, np.int64), tuple(map(date_of, paths)), each, ("",) * n),
         of_named_time=dict.fromkeys(named, 1.0),
