@@ -374,7 +374,7 @@ def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> Flips | Non
         return None
     changes = flips(evidence, settings, row, with_profile)
     changes = that_send(changes, evidence, line) if line else changes
-    if best.recalled:
+    if answer.recalled:
         return changes
     rephrased, no_words = rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
     return replace(changes, rephrased=rephrased, no_words=no_words)

@@ -100,7 +100,7 @@ VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 
 def perfect(trace: Trace) -> float:
     """Return the score that fills a bar: 1, or both weights where a release lets them add up to more."""
-    return max(1.0, trace.recalled[0].vector_weight + trace.recalled[0].text_weight) if trace.recalled else 1.0
+    return max(1.0, trace.rules.vector_weight + trace.rules.text_weight)
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str, str]]:
@@ -248,7 +248,8 @@ def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: boo
             at = end
         return drawn + style(text[at:], name)
 
-    yield style(trace.count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
+    count = f"{'Nearest' if trace.keeps_back else 'Recalled'} {len(trace.recalled)} of {trace.funnel['candidates']}"
+    yield style(count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
     for place, (hit, part) in enumerate(zip(trace.recalled, passages, strict=True), 1):
         row = hit_text(hit, trace.evidence.texts[hit.chunk.rowid], words, trace.evidence.now)
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))

@@ -18,6 +18,7 @@ from memory_tui.formatting import camel
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.lexical_2026_9 import by_words
 from memory_tui.search.rank import Trace
+from memory_tui.search.score import Rules
 from memory_tui.search.trace import Candidate, ChunkRef, Hit
 from memory_tui.sentences import Notice, why_empty
 from memory_tui.workspace.notes import Annotations, overtaken_in
@@ -106,12 +107,12 @@ def verdict(value: Notice) -> dict[str, Any]:
 _AGE = {"ageDays": "age_days", "basis": "age_basis", "factor": "age_factor", "points": "age_points"}
 
 
-def components(value: Candidate) -> dict[str, Any]:
-    """Return every number that makes a score."""
+def components(value: Candidate, rules: Rules) -> dict[str, Any]:
+    """Return every number that makes a score by `rules`."""
     numbers: dict[str, Any] = {}
     for side, raw in (("vector", "cosine"), ("text", "bm25")):
         ranked = {"rank": getattr(value, f"{side}_rank") or None, "score": getattr(value, side)}
-        counted = {name: getattr(value, f"{side}_{name}") for name in ("weight", "points")}
+        counted = {"weight": getattr(rules, f"{side}_weight"), "points": getattr(value, f"{side}_points")}
         numbers[side] = {raw: getattr(value, raw), **ranked, **counted}
     numbers["hybrid"] = value.hybrid
     numbers["age"] = {key: getattr(value, column) for key, column in _AGE.items()}
@@ -134,32 +135,32 @@ def _lexical(hit: Hit) -> dict[str, Any]:
     return {"term": hit.term, "body": hit.body, **scores, "level": hit.level, **gain}
 
 
-def candidate(value: Candidate, profile: str) -> dict[str, Any]:
-    """Return every number of one candidate, and its verdict; without its text."""
-    place = _placed(value, profile)
+def candidate(value: Candidate, rules: Rules) -> dict[str, Any]:
+    """Return every number of one candidate by `rules`, and its verdict; without its text."""
+    place = _placed(value, rules.profile.name)
     del place["citation"]
-    return {**place, **components(value), "verdict": verdict(value.verdict)}
+    return {**place, **components(value, rules), "verdict": verdict(value.verdict)}
 
 
 # --- why a line is recalled, or not ---------------------------------------------------------------------------------
 
 
-def _account(value: Account | None, profile: str) -> dict[str, Any]:
-    """Return one chunk's part in the answer, None for a chunk that is not known.
+def _account(value: Account | None, rules: Rules) -> dict[str, Any]:
+    """Return one chunk's part in the answer by `rules`, None for a chunk that is not known.
 
     With `proposed` false the `components` are what they would have been.
     """
     if value is None or value.candidate is None:
         return {"chunk": chunk(value.shown) if value else None, "components": None}
-    numbers = {"proposed": value.proposed, **components(value.candidate)}
-    return {"chunk": _placed(value.candidate, profile), "components": numbers}
+    numbers = {"proposed": value.proposed, **components(value.candidate, rules)}
+    return {"chunk": _placed(value.candidate, rules.profile.name), "components": numbers}
 
 
 def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
     claims = [changes.none, changes.no_pair, changes.no_words] if changes else []
-    profile = value.trace.rules.profile.name
-    claims += wording.left_out(value.trace.side.plan, profile)
+    rules = value.trace.rules
+    claims += wording.left_out(value.trace.side.plan, rules.profile.name)
     singles, sets, questions = (changes.singles, changes.sets, changes.rephrased) if changes else ((), (), ())
     without = wording.without(changes.without, value.place.line) if changes and changes.without else ""
     return {
@@ -171,11 +172,11 @@ def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
         "label": wording.label(value.fate),
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
-        **_account(value.best, profile),
+        **_account(value.best, rules),
         "remark": " ".join(filter(None, (value.place.remark, value.unsent, without))),
-        "profile": profile,
-        "mode": value.trace.rules.mode,
-        "others": [{**_account(other, profile), "verdict": verdict(other.fate)} for other in value.others],
+        "profile": rules.profile.name,
+        "mode": rules.mode,
+        "others": [{**_account(other, rules), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
         "flips": [{**plain(*change.turns), **_change(change)} for change in singles],
@@ -239,8 +240,8 @@ def trace(value: Trace) -> dict[str, Any]:
         "keywordRank": [_ranked(ref, bm25) for ref, bm25, _ in by_words],
         "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in by_words],
         "vector": [{"id": value.ref(at).id, "score": numbers[at][2]} for at in value.pool("vector_rank")],
-        "recalled": [candidate(hit, rules.profile.name) for hit in value.recalled],
-        "lost": [candidate(loser, rules.profile.name) for loser in value.lost],
+        "recalled": [candidate(hit, rules) for hit in value.recalled],
+        "lost": [candidate(loser, rules) for loser in value.lost],
         "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }

@@ -197,11 +197,6 @@ class Account(Struct, frozen=True):
         """Return where the chunk is shown to stand."""
         return self.chunk.shown({self.chunk.rowid: self.text})
 
-    @property
-    def recalled(self) -> bool:
-        """Return whether the agent was given the chunk."""
-        return self.fate.kind == "recalled"
-
 
 class Inquest:
     """One ranking, and what it made of any chunk; `no_vector` tells by rowid why a chunk has none, in words."""
@@ -261,8 +256,8 @@ class Inquest:
         for claim in self.evidence.notices:
             if claim.code == "provider":
                 return claim.message.rstrip(".")
-        if self.evidence.language and self.trace.rules.mode == "keywords only":
-            return f"the built-in table does not know {self.evidence.language}"
+        if self.evidence.question.language and self.trace.rules.mode == "keywords only":
+            return f"the built-in table does not know {self.evidence.question.language}"
         return "the embedding model knows no word of the query" if self.evidence.question.pointless else ""
 
     def _vector_rank(self, row: int) -> int | None:
@@ -369,7 +364,7 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None
     gate = place.gate or notice("changed_since_indexed", change="new")
-    fate = best.fate if best is not None and (best.recalled or place.gate is None) else gate
+    fate = best.fate if best is not None and (best.fate.kind == "recalled" or place.gate is None) else gate
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
     more = max(0, len(ranked) - LISTED)
     return WhyNot(place, inquest.trace, fate, best, others=tuple(accounts[1:]), more=more, unsent=unsent)

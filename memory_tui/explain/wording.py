@@ -232,7 +232,7 @@ def _vector(candidate: Candidate, trace: Trace) -> str:
         how = f"{floor:g} + {1 - floor:g} x cosine {cosine:.4f} = {score:.3f}"
     else:
         how = f"cosine {score:.4f}"
-    return f"{how}  {_rank(candidate.vector_rank, trace.funnel['vector_pool'])}  {_weight(candidate.vector_weight)}"
+    return f"{how}  {_rank(candidate.vector_rank, trace.funnel['vector_pool'])}  {_weight(trace.rules.vector_weight)}"
 
 
 def _cause(trace: Trace, otherwise: str) -> str:
@@ -302,7 +302,7 @@ def _text(candidate: Candidate, trace: Trace) -> str:
 
 def _ranked(candidate: Candidate, trace: Trace) -> str:
     """Return the rank by words, and what words weigh."""
-    return f"{_rank(candidate.text_rank, trace.funnel['text_pool'])}  {_weight(candidate.text_weight)}"
+    return f"{_rank(candidate.text_rank, trace.funnel['text_pool'])}  {_weight(trace.rules.text_weight)}"
 
 
 def _lexical(candidate: Candidate, part: Hit, trace: Trace) -> str:
@@ -375,7 +375,7 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
         return ScoreLine("age", "decay is off")
     days, multiplies = candidate.age_days, trace.rules.profile.age == "multiply"
     # What age adds is its weight, of that of all parts of the score, times what age leaves of 1.
-    most = f"{trace.settings.number('recency.weight'):g}/{1 / candidate.share:.10g}"
+    most = f"{trace.settings.number('recency.weight'):g}/{1 / trace.rules.share(trace.candidates.dated):.10g}"
     left = float(decay_factor(np.array(np.nan if days is None else days), half_life))
     weight = "" if multiplies else f"{left:.3f} x {most}  "
     if days is None:
@@ -450,10 +450,8 @@ class MatchedWords:
     @classmethod
     def of(cls, trace: Trace) -> MatchedWords:
         """Return the words that `trace` was answered by; none where no words answered."""
-        return cls(
-            QueryPlan() if trace.rules.mode in ("vectors only", "nothing") else trace.side.plan,
-            trace.rules.profile.name,
-        )
+        plan = QueryPlan() if trace.rules.mode in ("vectors only", "nothing") else trace.side.plan
+        return cls(plan, trace.rules.profile.name)
 
     def counts(self, text: str) -> dict[str, int]:
         """Return how often each word stands in `text`."""

@@ -62,12 +62,6 @@ class Lexical(Struct, frozen=True):
 # --- words (6.1, 6.7, 6.8) -----------------------------------------------------------------------------------------
 
 
-def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
-    """Return the keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
-    whole = jsstring.trim(query).lower()
-    return tuple(word for word in keywords(query, trigram=trigram) if word != whole)[:MOST_TERMS]
-
-
 def path_words(text: str) -> list[str]:
     """Return the tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
     letters = (item if item == "_" or unicodedata.category(item)[0] in "LNM" else " " for item in text)
@@ -100,11 +94,6 @@ def boost(words: frozenset[str], text: str, path: str) -> Boost:
 def by_words(hit: Hit) -> float:
     """Return the text score of the search that gave a hit its score, where `text_score` is the best of any search."""
     return hit.text_score if np.isnan(hit.bm25) else float(saturated(np.array(hit.bm25)))
-
-
-def boosted(text_score: float, gain: Boost) -> float:
-    """Return the keyword score: bm25's and its boost, 1 at most (6.2)."""
-    return text_score if gain is NO_BOOST else min(1.0, text_score + (gain.query + gain.text + gain.path + gain.length))
 
 
 # --- paths (6.3, 6.9) ----------------------------------------------------------------------------------------------
@@ -388,14 +377,15 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
             if row not in gains:
                 gains[row] = boost(words, texts.get(rowid, ""), corpus.files.paths[file])
             hit = Hit(row, corpus.refs[row], term, levels.get(file, 0), body=True, bm25=rank, gain=gains[row])
-            hits.append(hit._replace(score=boosted(score, gains[row]), text_score=score))
+            hits.append(hit._replace(score=min(1.0, score + sum(gains[row])), text_score=score))
         return merged([hits, _by_path(corpus, index.search(text, query, levels, with_chunks), levels, term)])
 
     lists = [find(query, whole)]
-    # Keywords are looked for one by one where the whole question finds too little (6.7).
+    # Keywords are looked for one by one where the whole question finds too little (6.7, 6.8).
     unnamed = [hit for hit in lists[0] if not hit.level]
     if len(unnamed) < LIMIT:
-        terms = fallback_terms(query, trigram=matcher.cut == "trigram")
+        each = keywords(query, trigram=matcher.cut == "trigram")
+        terms = [word for word in each if word != jsstring.trim(query).lower()][:MOST_TERMS]
         # The same words in the same order would be the same search again.
         is_same = core_tokens.WORD.findall(query.lower()) == core_tokens.WORD.findall(" ".join(terms).lower())
         if not (lists[0] and is_same):

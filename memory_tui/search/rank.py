@@ -149,10 +149,7 @@ def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
     for item in evidence.notices:
         if item.kind == "zero_vectors" and profile.exact_paths:
             yield notice("zero_vectors", count=item.fields["count"], profile=profile.name)
-        elif item.kind == "setting_ignored" and item.fields["profile"] != profile.name:
-            # It is true of another release.
-            continue
-        elif item.kind not in untrue:
+        elif item.kind not in untrue and (item.kind != "setting_ignored" or item.fields["profile"] == profile.name):
             yield item
 
 
@@ -195,8 +192,8 @@ def _notices(ranking: Trace) -> Iterator[Notice]:
 
 def _unknown(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
     """Yield that the model makes nothing of this query, too little to count, or nothing across languages."""
-    if evidence.language and rules.profile.second_stage:
-        yield notice("language_unknown", language=evidence.language, known=evidence.known_share)
+    if evidence.question.language and rules.profile.second_stage:
+        yield notice("language_unknown", language=evidence.question.language, known=evidence.question.known_share)
         return
     if evidence.question.pointless:
         yield notice("words_unknown", recalled=len(recalled))
@@ -489,12 +486,6 @@ class Trace(Struct, frozen=True):
         """Return whether an agent gets none of the hits, unless it asks for the nearest."""
         return self.level is not None and self.level.level == "nothing holds these words"
 
-    @property
-    def count(self) -> str:
-        """Return how many of all are recalled, in words; nearest ones where an agent gets none of them."""
-        word = "Nearest" if self.keeps_back else "Recalled"
-        return f"{word} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"
-
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
         fresh = self.candidates.table["fresh"]
@@ -555,8 +546,6 @@ class Trace(Struct, frozen=True):
             snippet=jsstring.utf16_head(text, LENGTH),
             line=entry["first_line"] + stage.places(row, text)[0] if stage and is_looked_into else 0,
             last_line=ref.shown(evidence.texts).end_line,
-            vector_weight=rules.vector_weight,
-            text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
             age_basis=score.ages_of(evidence, rules.profile).date(entry["file"]).basis if rules.decay else "off",
             mmr=trace.MmrPart(entry["relevance"], entry["similarity"], twin, chosen) if chosen else None,

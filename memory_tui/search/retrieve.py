@@ -65,6 +65,10 @@ class Question(Struct, frozen=True):
     pointless: bool = False
     notices: tuple[Notice, ...] = ()
     seconds: float = 0.0
+    language: str = ""
+    """Its language, or its script, where the table that made the vectors hardly knows it."""
+    known_share: float = 1.0
+    """How much of such a question the table knows."""
     reads_time: bool = True
     spells: bool = True
     in_parts: bool = True
@@ -109,8 +113,10 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
         notices = (notice("meaning_off", cause=error.message, remedy=error.next_step),)
     # A query without any known token points nowhere; the original skips its vector side as well.
     pointless = vector is not None and not vector.any()
+    language, known = _hardly_known(text) if vector is not None and identity.provider == "builtin" else ("", 1.0)
+    vector, known = (None, 0.0) if pointless else (vector, known)
     seconds = time.perf_counter() - began
-    return Question(query, text, identity, None if pointless else vector, pointless, notices, seconds)
+    return Question(query, text, identity, vector, pointless, notices, seconds, language, known)
 
 
 class Closest(Struct, frozen=True):
@@ -177,10 +183,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """What the question was kept to: memory, sessions, or empty for all."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
-    language: str = ""
-    """That of the question, or its script, where the table that made the vectors hardly knows it."""
-    known_share: float = 1.0
-    """How much of such a question the table knows."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""
 
@@ -213,11 +215,13 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         matched += [hit.row for hit in lexical.hits]
         cosine, nearest, nearest_by = _compared(store, matcher, vector, matched, question.most, shown)
         laps.append(time.perf_counter())
-        titled = _titled(matcher, recommended, text)
+        # The first rows of the notes whose title or file name is all that is asked.
+        plan = recommended.plan
+        titles = {} if plan.time or plan.for_now or plan.value else corpus.by_title
+        titled = [row for row in titles.get(tokens.letters_of(text), ()) if eligible[row]]
         candidates = [*nearest.tolist(), *matched, *of_days, *titled]
         # What is folded is read too: where it stands tells of copies.
         _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[candidates])), texts)
-        language, known_share = _hardly_known(question)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             question=question,
@@ -246,8 +250,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
             uuid=corpus.uuid,
             source=source,
-            language=language,
-            known_share=0.0 if question.pointless else known_share,
             closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
         )
 
@@ -317,13 +319,6 @@ def _of_time(matcher: Matcher, time: Time | None, side: KeywordSide, most: int) 
         return files, []
     rows = np.flatnonzero(np.isin(file_of, list(files)) & matcher.eligible)
     return files, sorted(rows.tolist(), key=lambda row: -files[int(file_of[row])])[:most]
-
-
-def _titled(matcher: Matcher, side: KeywordSide, text: str) -> list[int]:
-    """Return the first rows of the notes that `text` names by their title or file name, where it asks nothing else."""
-    if side.plan.time or side.plan.for_now or side.plan.value:
-        return []
-    return [row for row in matcher.corpus.by_title.get(tokens.letters_of(text), ()) if matcher.eligible[row]]
 
 
 FEWEST_WORDS = 5
@@ -419,14 +414,12 @@ _SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "
 """The language of a script that one language is written in; of characters that several share, the commonest."""
 
 
-def _hardly_known(question: Question) -> tuple[str, float]:
+def _hardly_known(query: str) -> tuple[str, float]:
     """Return the language or script of a question that the built-in table hardly knows, and how much of it is known.
 
-    That is "" and 1 where enough is known, where nothing is compared, and for vectors of another provider.
+    That is "" and 1 where enough is known.
     """
-    query, identity = question.text, question.identity
-    is_compared = question.vector is not None or question.pointless
-    if not is_compared or identity is None or identity.provider != "builtin" or query.isascii():
+    if query.isascii():
         return "", 1.0
     share = static_table().share_known(query)
     if share >= _KNOWN_LANGUAGE:

@@ -73,8 +73,8 @@ class Rules(Struct, frozen=True):
         second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
         # What the table does not know of the question is left to words.
         if profile.second_stage:
-            text += (1.0 - evidence.known_share) * vector
-            vector *= evidence.known_share
+            text += (1.0 - evidence.question.known_share) * vector
+            vector *= evidence.question.known_share
         if evidence.closest is not None and profile.second_stage and mode != "keywords only":
             # The vector gets MODEL_SHARE of the score, all else shares the rest as before: these weights come to that.
             first = (1.0 - MODEL_SHARE) * (1.0 - second)
@@ -162,11 +162,6 @@ def over_best(values: Floats, best: float) -> Floats:
     return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
 
 
-def lifted(cosines: Floats, floor: float) -> Floats:
-    """Return each cosine as if one of 0 were `floor`; what is exactly 0 has no vector, or one of zeros, and stays 0."""
-    return np.where(cosines != 0, floor + (1 - floor) * cosines, 0.0) if floor else cosines
-
-
 def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
     """Return exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
     factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
@@ -180,7 +175,7 @@ def tuned(settings: Settings) -> dict[str, Scalar]:
 
 def compares(evidence: Evidence, profile: Profile) -> bool:
     """Return whether meaning counts: for our own profile not in a language of which the table knows nothing."""
-    return evidence.cosine is not None and not (evidence.known_share == 0.0 and profile.second_stage)
+    return evidence.cosine is not None and not (evidence.question.known_share == 0.0 and profile.second_stage)
 
 
 def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
@@ -276,8 +271,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         matched = matched if side.whole else matched[: rules.limit]
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *named.tolist()])), dtype=np.int64)
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
-    if profile.exact_paths:
-        rows = _in_tie_order(evidence, rows, hits, mode)
+    rows = _in_tie_order(evidence, rows, hits, mode) if profile.exact_paths else rows
     refs = evidence.refs
     table = np.zeros(len(rows), CANDIDATE)
     table["row"], table["file"] = rows, refs.file_of[rows]
@@ -333,7 +327,9 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
         with_vector &= table["vector_rank"] > 0
     values = np.where(with_vector, table["cosine"], 0.0)
     if profile.vector_score == "cosine":
-        table["vector"] = lifted(values, profile.floor_of(evidence.provider))
+        # As if a cosine of 0 were the floor; what is exactly 0 has no vector, or one of zeros, and stays 0.
+        floor = profile.floor_of(evidence.provider)
+        table["vector"] = np.where(values != 0, floor + (1 - floor) * values, 0.0)
         return 1.0
     scale, closest = 1.0, evidence.closest
     if compared is not None and closest is not None:
@@ -402,7 +398,7 @@ def _stages(
                 frequency=side.frequency,
                 chunks=len(evidence.refs),
                 reference={int(rows[at]): texts[at] for at in first.tolist()},
-                meaning=0.0 if mode == "keywords only" else evidence.known_share,
+                meaning=0.0 if mode == "keywords only" else evidence.question.known_share,
             )
         stages.append(evidence.reusable[key])
     return tuple(stages)

@@ -208,8 +208,6 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     """The line of the note that answers best; 0 where no second stage looked."""
     last_line: int
     """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
-    vector_weight: float
-    text_weight: float
     first_share: float
     """What vector and text count for beside the second stage and what is added; 1 where nothing is."""
     age_basis: Basis | Literal["off"]
@@ -242,11 +240,6 @@ class Candidate(Numbers, frozen=True, kw_only=True):
         """Return in how many other notes the passage stands, in words; empty for none."""
         count = len({copy.path for copy in self.copies} - {self.chunk.path})
         return f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
-
-    @property
-    def share(self) -> float:
-        """Return what both stages count for beside what age and a named day add."""
-        return self.first_share + (self.second.weight if self.second else 0.0)
 
 
 # --- the question ----------------------------------------------------------------------------------------------------

@@ -458,7 +458,7 @@ def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width:
     """Return what makes each sum, then every step with what it takes to redo it by hand, and what the answer lacks."""
     hit, second = row.hit, row.hit.second
     every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
-    why = AGAIN.format(CANDIDATES, figure(hit.text_weight)) if second and second.measures else ""
+    why = AGAIN.format(CANDIDATES, figure(trace.rules.text_weight)) if second and second.measures else ""
     rows = [Fact("How they come about", style="bold")]
     shares = ("first look", hit.first_share), ("second look", second.weight if second else 0.0)
     # How words and meaning come about where there were two looks; of what else counts a step below tells.

@@ -53,10 +53,9 @@ def level_counts(cases: Sequence[Case], settings: Settings) -> dict[str, int] | 
     """
     if not settings.profile.second_stage:
         return None
-    levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
-    trusted = [(query, level is not None and level.level == "found") for query, level in levels]
-    answerable = [is_trusted for query, is_trusted in trusted if query.relevant]
-    unanswerable = [is_trusted for query, is_trusted in trusted if query.unanswerable]
+    levels = [(case.query, level.level) for case in cases if (level := rank(case.evidence, settings).level)]
+    answerable = [level == "found" for query, level in levels if query.relevant]
+    unanswerable = [level == "found" for query, level in levels if query.unanswerable]
     counts = {"doubted": answerable.count(False), "answerable": len(answerable)}
     return {**counts, "trusted": unanswerable.count(True), "unanswerable": len(unanswerable)}
 

@@ -85,8 +85,8 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         assert first.vector == pytest.approx(1.0)
         assert trace.candidates.vector_scale == pytest.approx(closest.best - closest.median)
         # 10 % of the score are the vector's, the rest is divided as ever.
-        second, vector = 0.9 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
-        assert first.second.weight / first.share == pytest.approx(second)
+        second, vector = 0.9 * engine.plan.settings.number("secondStage.weight"), trace.rules.vector_weight
+        assert first.second.weight / (first.first_share + first.second.weight) == pytest.approx(second)
         assert vector * (1 - second) == pytest.approx(0.1 + 0.4 * (0.9 - second))
         other = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
         every = evidence.cosine.tolist() if evidence.cosine is not None else ()

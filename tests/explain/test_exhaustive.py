@@ -264,4 +264,4 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary, opened)
     said = [*hit_text.answer(answer), *(line.detail for line in wording.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
-    assert answer.trace.count.startswith("Nearest ")
+    assert answer.trace.keeps_back

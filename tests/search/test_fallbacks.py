@@ -49,9 +49,8 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place):
     assert language_label(*said.fields.values()) == "MOSTLY WORDS (Japanese)"
     assert 0.15 <= said.fields["known"] < 0.5
     assert found.recalled
-    for hit in found.recalled:
-        assert hit.vector_weight == pytest.approx(0.4 * said.fields["known"])
-        assert hit.text_weight == pytest.approx(1 - 0.4 * said.fields["known"])
+    assert found.rules.vector_weight == pytest.approx(0.4 * said.fields["known"])
+    assert found.rules.text_weight == pytest.approx(1 - 0.4 * said.fields["known"])
 
 
 @pytest.mark.parametrize(

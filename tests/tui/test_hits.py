@@ -330,7 +330,7 @@ def test_the_sum_says_first_why_words_may_give_more_than_they_weigh(evidence, tr
     def head(row):
         return "\n".join(long_sum(evidence, trace, row, 77)).partition("\n How they")[0]
 
-    heavy = next(row for row in rows if row.sums[0].points > row.hit.text_weight + 0.01)
+    heavy = next(row for row in rows if row.sums[0].points > trace.rules.text_weight + 0.01)
     first, *sums, score, blank = head(heavy).split("\n")
     assert first == "The best 20 get a second look, line by line: so words can give more than .60."
     assert [line.split()[0] for line in (*sums, score)] == ["words", "meaning", "age", "score"]
