@@ -28,7 +28,7 @@ from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.keyword import ALIKE, Join, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
-from memory_tui.search.question import Time, parse
+from memory_tui.search.question import ParsedQuery, parse
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Floats, NearestBy, Rows
 from memory_tui.sentences import Notice, notice
@@ -201,13 +201,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         laps = [time.perf_counter()]
         text, vector = question.text, question.vector
         eligible = np.array([source in ("", name) for name in corpus.files.sources], np.bool_)[corpus.refs.file_of]
-        today = dt.datetime.fromtimestamp(now, dt.UTC).astimezone(question.zone).date()
-        query = parse(text, today, reads_time=question.reads_time, in_parts=question.in_parts)
+        query, of_time = _read(question, corpus.files, now)
         matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
         recommended = matcher.recommended(query, spells=question.spells)
         openclaw, keywords, lexical, texts = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        of_time, of_days = _of_time(matcher, query.time, recommended, question.most)
+        of_days = _of_days(matcher, query, of_time, recommended, question.most)
         shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
         sides = openclaw, *(keywords.each if keywords else ())
         matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
@@ -252,6 +251,21 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             source=source,
             closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
         )
+
+
+def _read(question: Question, files: Files, now: float) -> tuple[ParsedQuery, dict[int, float]]:
+    """Return the query as it is read, and what the files of its time, or of soon after it, count for that, by file."""
+    today = dt.datetime.fromtimestamp(now, dt.UTC).astimezone(question.zone).date()
+    query = parse(question.text, today, reads_time=question.reads_time, in_parts=question.in_parts)
+    if query.time is None:
+        return query, {}
+    # A note of a week or a month counts as its first or its last day does, whichever counts less.
+    dated = ((file, min(map(query.time.nearness, span(date)))) for file, date in enumerate(files.dates) if date)
+    of_time = {file: value for file, value in dated if value}
+    if not of_time and str(query.time.first.year) in query.plan.time_words:
+        # A date of no note is to come, or long past: a text may name it as the query writes it.
+        query = parse(question.text, today, reads_time=False, in_parts=question.in_parts)
+    return query, of_time
 
 
 def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
@@ -302,23 +316,19 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
 
 
-def _of_time(matcher: Matcher, time: Time | None, side: KeywordSide, most: int) -> tuple[dict[int, float], list[int]]:
-    """Return what the files of a time count, by file, and rows that are candidates for their time alone.
+def _of_days(
+    matcher: Matcher, query: ParsedQuery, of_time: dict[int, float], side: KeywordSide, most: int
+) -> list[int]:
+    """Return rows that are candidates for their day alone: `most` of the files `of_time`, those first that count most.
 
-    The files are those of the time that was asked about, or of soon after it. Of their rows there are `most`, those
-    first that count most, where the query says nothing else that a note holds, and none elsewhere. A query without a
-    time has the newest rows of what holds it, where it asks for now.
+    Where the query says something else that a note holds they are the newest that hold it, if it asks for now.
     """
-    if time is None:
-        return {}, side.newest.tolist()
-    dates, file_of = matcher.corpus.files.dates, matcher.corpus.refs.file_of
-    # A note of a week or a month counts as its first or its last day does, whichever counts less.
-    nearness = ((file, min(map(time.nearness, span(dated)))) for file, dated in enumerate(dates) if dated)
-    files = {file: value for file, value in nearness if value}
-    if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
-        return files, []
-    rows = np.flatnonzero(np.isin(file_of, list(files)) & matcher.eligible)
-    return files, sorted(rows.tolist(), key=lambda row: -files[int(file_of[row])])[:most]
+    rows: list[int] = side.newest.tolist()
+    if not query.time or (len(side.postings.rows) and not (query.plan.time_alone or query.time.newest)):
+        return rows
+    file_of = matcher.corpus.refs.file_of
+    rows = np.flatnonzero(np.isin(file_of, list(of_time)) & matcher.eligible).tolist()
+    return sorted(rows, key=lambda row: -of_time[int(file_of[row])])[:most]
 
 
 FEWEST_WORDS = 5

@@ -157,6 +157,20 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
             assert ("sunday" in found.recommended.plan.words) == (not on)
 
 
+def test_a_date_of_no_note_is_searched_as_it_is_written(tmp_path):
+    notes = {
+        "MEMORY.md": "# Plans\n\n- The class trip to the aquarium is 2026-12-08.\n- The fair is planned for May.\n",
+        "memory/2026-11-30.md": "# Monday\n\n- The release is planned for 2026-12-05.\n",
+    }
+    put_all(tmp_path / "notes", notes)
+    with synced(options_in(tmp_path, now=dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC).timestamp())) as engine:
+        ahead = engine.search.search("what is on 2026-12-08")
+        assert not ahead.side.plan.time
+        assert (ahead.recalled[0].chunk.path, ahead.recalled[0].line) == ("MEMORY.md", 3)
+        assert engine.search.search("what is on 2026-11-30").side.plan.time == "2026-11-30"
+        assert engine.search.search("what is on tomorrow").side.plan.time == "2026-12-02", "no note says tomorrow of it"
+
+
 def test_a_note_counts_less_each_day_after_the_one_that_is_named_and_nothing_before_it():
     named = time_in("what happened on 2026-03-04", dt.date(2026, 11, 20))
     near = [named.nearness(dt.date(2026, 3, day)) for day in range(3, 9)]
