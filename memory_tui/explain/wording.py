@@ -218,8 +218,11 @@ def _weight(weight: float) -> str:
 def _vector(candidate: Candidate, trace: Trace) -> str:
     """Return what meaning gives, and how the profile makes it of a cosine."""
     cosine, score, profile = candidate.cosine, candidate.vector, trace.rules.profile
+    if cosine is None and trace.funnel["vector_matches"]:
+        return "this chunk has no vector"
     if cosine is None:
-        return _no_cosine(trace)
+        lacking = "index has no vectors" if trace.rules.mode == "keywords only" else "question has no vector"
+        return _cause(trace, otherwise=f"the {lacking}")
     if not candidate.vector_points:
         how = f"cosine {cosine:.3f}  counts 0"
     elif profile.vector_score == "share" and registry.is_model(trace.evidence.provider):
@@ -239,14 +242,6 @@ def _cause(trace: Trace, otherwise: str) -> str:
     """Return why nothing has a cosine: the cause that the answer has a notice of, or what `otherwise` says."""
     codes = {notice.code for notice in trace.notices}
     return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
-
-
-def _no_cosine(trace: Trace) -> str:
-    """Return why a chunk has no cosine, whether it alone has none or nothing has one."""
-    if trace.funnel["vector_matches"]:
-        return "this chunk has no vector"
-    lacking = "index has no vectors" if trace.rules.mode == "keywords only" else "question has no vector"
-    return _cause(trace, otherwise=f"the {lacking}")
 
 
 def answered_by(trace: Trace) -> tuple[str, str]:

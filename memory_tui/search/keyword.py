@@ -93,8 +93,6 @@ class Matcher(Struct, frozen=True):
         # Full-text search then gets the words with their repeats, and adds up their ranks itself.
         as_written = not looked_through and len(written) <= _MOST_REPEATED
         needed = written if as_written else [word for word in unique if word not in looked_through]
-        if not unique:
-            return KeywordSide()
         result: tuple[Rows, Floats] | None = self.words.match(needed) if needed else None
         if result is not None and not as_written:
             result = self._repeated(result, {word: count - 1 for word, count in Counter(written).items()})

@@ -83,7 +83,7 @@ def boost(words: frozenset[str], text: str, path: str) -> Boost:
         return NO_BOOST
     inside = words_of(text)
     shared, folded = len(words & inside), lowered(path)
-    return Boost(
+    return (
         _WORD_SHARE * shared / len(words),
         _TEXT_SHARE * shared / max(1, len(inside)),
         _PATH_WORD * sum(word in folded for word in words),
@@ -101,8 +101,7 @@ def by_words(hit: Hit) -> float:
 
 def plain_path(path: str) -> str:
     """Return `path` as it is compared with a question (6.3)."""
-    text = jsstring.trim(path).replace("\\", "/").removeprefix("./")
-    return lowered(text)
+    return lowered(jsstring.trim(path).replace("\\", "/").removeprefix("./"))
 
 
 def exact_names(path: str) -> tuple[str, str, str]:

@@ -8,12 +8,11 @@ import time
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
@@ -28,7 +27,7 @@ from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.keyword import ALIKE, Join, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
-from memory_tui.search.question import ParsedQuery, parse
+from memory_tui.search.question import ParsedQuery, Time, parse
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Floats, NearestBy, Rows
 from memory_tui.sentences import Notice, notice
@@ -131,7 +130,7 @@ class Closest(Struct, frozen=True):
     best: float
 
 
-class Evidence(Struct, frozen=True, dict=True):
+class Evidence(Struct, frozen=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
     `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
@@ -185,14 +184,11 @@ class Evidence(Struct, frozen=True, dict=True):
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""
+    reusable: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    """What one ranking worked out and the next can use, because no knob changes it.
 
-    @cached_property
-    def reusable(self) -> dict[tuple[Any, ...], Any]:
-        """Return what one ranking worked out and the next can use, because no knob changes it.
-
-        Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
-        """
-        return {}
+    Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
+    """
 
 
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
@@ -206,7 +202,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         recommended = matcher.recommended(query, spells=question.spells)
         openclaw, keywords, lexical, texts = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        of_days = _of_days(matcher, query, of_time, recommended, question.most)
+        of_days = _of_days(matcher, query.time, of_time, recommended, question.most)
         shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
         sides = openclaw, *(keywords.each if keywords else ())
         matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
@@ -316,15 +312,13 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
 
 
-def _of_days(
-    matcher: Matcher, query: ParsedQuery, of_time: dict[int, float], side: KeywordSide, most: int
-) -> list[int]:
+def _of_days(matcher: Matcher, time: Time | None, of_time: dict[int, float], side: KeywordSide, most: int) -> list[int]:
     """Return rows that are candidates for their day alone: `most` of the files `of_time`, those first that count most.
 
     Where the query says something else that a note holds they are the newest that hold it, if it asks for now.
     """
     rows: list[int] = side.newest.tolist()
-    if not query.time or (len(side.postings.rows) and not (query.plan.time_alone or query.time.newest)):
+    if time is None or (len(side.postings.rows) and not (side.plan.time_alone or time.newest)):
         return rows
     file_of = matcher.corpus.refs.file_of
     rows = np.flatnonzero(np.isin(file_of, list(of_time)) & matcher.eligible).tolist()

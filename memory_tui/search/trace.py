@@ -122,17 +122,10 @@ class SecondPart(Struct, frozen=True):
     """Whether it has the highest score of its part, and so comes before others."""
 
 
-class Boost(NamedTuple):
-    """What a chunk gains over its bm25 score in OpenClaw 2026.9: by shares of the question's words and of its own, by
-    words in its path, and by its length."""
-
-    query: float
-    text: float
-    path: float
-    length: float
-
-
-NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
+Boost = tuple[float, float, float, float]
+"""What a chunk gains over its bm25 score in OpenClaw 2026.9: by shares of the question's words and of its own, by words
+in its path, and by its length."""
+NO_BOOST: Boost = (0.0, 0.0, 0.0, 0.0)
 
 
 class Hit(NamedTuple):

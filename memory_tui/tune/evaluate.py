@@ -166,8 +166,6 @@ RESAMPLES = 2000
 def gain(before: Sequence[float], after: Sequence[float], seed: int = 1) -> Gain:
     """Return how much better `after` is than `before`, question by question (paired bootstrap, percentiles)."""
     differences = np.array(after) - np.array(before)
-    if not len(differences):
-        return Gain(0.0, 0.0, 0.0)
     # RESAMPLES times as many questions as there are, drawn with repeats.
     picks = np.random.default_rng(seed).integers(0, len(differences), (RESAMPLES, len(differences)))
     low, high = np.percentile(differences[picks].mean(axis=1), [2.5, 97.5])

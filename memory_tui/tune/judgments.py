@@ -97,10 +97,6 @@ class Notebook(Struct, frozen=True):
             return Notebook((*self.queries, query))
         return Notebook(tuple(query if old.text == query.text else old for old in self.queries))
 
-    def mark(self, text: str, label: Label) -> Notebook:
-        """Return a copy in which question `text` has this label; it is kept from now on."""
-        return self.put((self.find(text) or Query(text.strip())).mark(label))
-
     def without(self, text: str) -> Notebook:
         """Return a copy that does not keep question `text`."""
         return Notebook(tuple(query for query in self.queries if query.text != text.strip()))
