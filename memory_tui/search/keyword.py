@@ -97,16 +97,13 @@ class Matcher(Struct, frozen=True):
         if result is not None and not as_written:
             result = self._repeated(result, {word: count - 1 for word, count in Counter(written).items()})
         for word in looked_through:
-            result = _intersection(result, self.words.containing(word))
+            result = _intersection(result, self._holding(word))
             if not len(result[0]):
                 break
         postings = self._postings(result or _NOTHING)
-        frequency: dict[str, int] = {}
-        if not len(postings.rows):
-            # Only an answer without a match has to tell which word killed it.
-            for word in unique[:_MOST_COUNTED]:
-                held = self.words.containing(word) if word in looked_through else self.words.match([word]).rowids
-                frequency[word] = len(held)
+        # Only an answer without a match has to tell which word killed it.
+        counted = () if len(postings.rows) else unique[:_MOST_COUNTED]
+        frequency = {word: len(self._holding(word)) for word in counted}
         letters = (f"text LIKE {tokens.quoted(f'%{word}%')}" for word in looked_through)
         expressions = *map(tokens.quoted, needed), *letters
         plan = QueryPlan(unique, (), " AND ".join(expressions), inside=self.cut != "unicode61")
@@ -231,11 +228,12 @@ class Matcher(Struct, frozen=True):
     def _is_looked_through(self, word: str) -> bool:
         return self.cut == "trigram" and len(word) < TRIGRAM
 
+    def _holding(self, word: str) -> Rows:
+        return self.words.containing(word) if self._is_looked_through(word) else self.words.match([word]).rowids
+
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
         """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = result
-        if not len(rowids):
-            return Postings()
         rows = self.corpus.rows_of(rowids)
         repeats = rows < 0
         if repeats.any():

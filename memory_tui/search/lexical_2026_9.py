@@ -108,8 +108,7 @@ def exact_names(path: str) -> tuple[str, str, str]:
     """Return what a question has to be to name `path`: the whole of it, its last part, that without extension (6.3)."""
     whole = plain_path(path)
     name = whole.rpartition("/")[2]
-    dot = name.rfind(".")
-    return whole, name, name[:dot] if dot > 0 else name
+    return whole, name, name.rpartition(".")[0] or name
 
 
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
@@ -314,10 +313,8 @@ class PathIndex:
             order = sorted(ranks.keys() & with_chunks, key=lambda file: (ranks[file], self._key(file)))
             best = [file for file in order if file in levels][:LIMIT]
             best += [file for file in order if file not in levels][:LIMIT]
-            for file in best:
-                # It is named, but not among the first 200 that are.
-                if file in levels and file not in scores:
-                    continue
+            # Not those that are named, but not among the first 200 that are.
+            for file in (file for file in best if file in scores or file not in levels):
                 path_score = float(saturated(np.array(ranks[file]))) if matched else 1.0
                 scores[file] = max(scores.get(file, 0.0), path_score)
         return scores
@@ -381,8 +378,7 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
     lists = [find(query, whole)]
     # Keywords are looked for one by one where the whole question finds too little (6.7, 6.8).
-    unnamed = [hit for hit in lists[0] if not hit.level]
-    if len(unnamed) < LIMIT:
+    if sum(not hit.level for hit in lists[0]) < LIMIT:
         each = keywords(query, trigram=matcher.cut == "trigram")
         terms = [word for word in each if word != jsstring.trim(query).lower()][:MOST_TERMS]
         # The same words in the same order would be the same search again.

@@ -59,8 +59,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     if stages := ranking.candidates.stages:
         # Where the question asks for now or for a value, `named` tells of that and not of days.
         of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
-        is_title = len(evidence.titled) > 0
-        level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=is_title)
+        level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=len(evidence.titled) > 0)
         ranking = replace(ranking, level=level)
     count = min(rules.results, int(np.count_nonzero(table["passed"])))
     recalled = _marked(tuple(map(ranking.candidate, range(count))), evidence, plan.words)
@@ -450,20 +449,21 @@ class Trace(Struct, frozen=True):
     def funnel(self) -> dict[str, int]:
         """Return how many chunks were left after each stage, by stage."""
         evidence, table = self.evidence, self.candidates.table
-        passed, by_meaning, by_words, faded, displaced = (
-            int(np.count_nonzero(table[name])) for name in ("passed", "vector_rank", "text_rank", "faded", "displaced")
-        )
+
+        def count(column: str) -> int:
+            return int(np.count_nonzero(table[column]))
+
         return {
             "chunks": len(evidence.refs),
             "files": evidence.files,
             "vector_matches": evidence.embedded if score.compares(evidence, self.rules.profile) else 0,
-            "vector_pool": by_meaning,
-            "text_matches": self.candidates.text_matches if by_words else 0,
-            "text_pool": by_words,
+            "vector_pool": count("vector_rank"),
+            "text_matches": self.candidates.text_matches if count("text_rank") else 0,
+            "text_pool": count("text_rank"),
             "candidates": len(table),
-            "removed_by_decay": faded,
-            "over_gate": passed,
-            "displaced": displaced,
+            "removed_by_decay": count("faded"),
+            "over_gate": count("passed"),
+            "displaced": count("displaced"),
             "recalled": len(self.recalled),
         }
 

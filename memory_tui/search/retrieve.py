@@ -473,9 +473,8 @@ def _compared(
     precise = distinct(np.concatenate([nearest, shown[nearest], np.array(matched, np.int64)]))
     precise = precise[compared[precise]]
     cosine[precise] = exact_cosines(vectors_of(store, corpus, precise), vector)
-    # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
-    nearest = np.sort(nearest)
-    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")]
+    # Equal ones by index, so that what is equal to the last bit does not keep the order of rounding errors.
+    nearest = nearest[np.lexsort((nearest, -cosine[nearest]))]
     nearest = nearest[: most + int(np.count_nonzero(folded[nearest]))]
     return cosine, nearest, nearest_by
 

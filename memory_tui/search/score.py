@@ -13,7 +13,6 @@ from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, pro
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.keyword import ALIKE, KeywordSide, Postings
-from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import holds_value
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import CANDIDATES, SecondStage
@@ -194,7 +193,10 @@ def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
     if rules.profile.join == "OR":
         return evidence.recommended
     if rules.profile.text_score == "boosted":
-        return _listed(evidence.lexical)
+        # All hits of the lexical side, with the bm25 of those whose words were matched.
+        hits = evidence.lexical.hits
+        postings = Postings(np.array([hit.row for hit in hits], np.int64), np.array([hit.bm25 for hit in hits]))
+        return replace(evidence.lexical.words or KeywordSide(), postings=postings, whole=True)
     if rules.mode == "keywords only" and evidence.keywords is not None:
         return _merged(evidence.keywords, rules)
     return evidence.openclaw
@@ -215,13 +217,6 @@ def _merged(search: KeywordSide, rules: Rules) -> KeywordSide:
     postings = Postings(np.array(order, np.int64), np.array([best[row][1] for row in order], np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
     return KeywordSide(search.plan, postings, frequency, whole=True)
-
-
-def _listed(result: Lexical) -> KeywordSide:
-    """Return the lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
-    rows, bm25 = [hit.row for hit in result.hits], [hit.bm25 for hit in result.hits]
-    postings = Postings(np.array(rows, np.int64), np.array(bm25))
-    return replace(result.words or KeywordSide(), postings=postings, whole=True)
 
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)

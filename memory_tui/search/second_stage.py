@@ -414,11 +414,6 @@ def pair_weight(pair: str) -> float:
     return FUNCTION_PAIRS[sum(c in _FUNCTION_CHARACTERS or ord(c) in _HIRAGANA for c in pair)]
 
 
-def pairs_of(question: str, share: float) -> float:
-    """Return what the `share` of pairs of characters in the weight of a question counts as."""
-    return share * KANA if _JAPANESE.search(question) else share
-
-
 # --- measures -------------------------------------------------------------------------------------------------------
 
 
@@ -597,7 +592,7 @@ class SecondStage:
         holding = (grams[:, :count] > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
         known, pairs = (float(self._share[words].sum()) for words in (self._known, self._pairs))
-        pairs = pairs_of(self.query, pairs)
+        pairs *= KANA if _JAPANESE.search(self.query) else 1.0
         if len(self._syllables[0]):
             known, pairs = 0.0, SYLLABIC
         windows = int(whole.windows_from[count])

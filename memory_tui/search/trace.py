@@ -225,14 +225,10 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     @property
     def remarks(self) -> str:
         """Return what is said of it beside its place: where it stands too, and that a newer line says otherwise."""
-        older = f"an older value, newer in {self.newer}" if self.newer else ""
-        return ", ".join(filter(None, (self.also, older)))
-
-    @property
-    def also(self) -> str:
-        """Return in how many other notes the passage stands, in words; empty for none."""
         count = len({copy.path for copy in self.copies} - {self.chunk.path})
-        return f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
+        also = f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
+        older = f"an older value, newer in {self.newer}" if self.newer else ""
+        return ", ".join(filter(None, (also, older)))
 
 
 # --- the question ----------------------------------------------------------------------------------------------------

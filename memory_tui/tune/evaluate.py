@@ -229,7 +229,9 @@ def tune(
     answerable = sum(bool(case.query.relevant) for case in cases)
     if answerable < FEWEST:
         return NoEvidence("few labels", answerable)
-    training, held_out = split(cases, seed)
+    # Where a question belongs depends on its text, so that a new label moves few of the others.
+    ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
+    training, held_out = ordered[0::2], ordered[1::2]
     best = _search(training, settings, progress)
     changes = difference(settings, best)
     if not changes:
@@ -238,15 +240,6 @@ def tune(
     if gained.low <= 0:
         return NoEvidence("within chance", answerable, changes, gained)
     return Better(changes, best, gained, *_table(held_out, [settings, best]))
-
-
-def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
-    """Return two halves of `cases`, to train on and held out.
-
-    Where a question belongs depends on its text, so that a new label moves few of the others.
-    """
-    ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
-    return ordered[0::2], ordered[1::2]
 
 
 def difference(before: Settings, after: Settings) -> dict[str, Scalar]:

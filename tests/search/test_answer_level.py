@@ -6,7 +6,7 @@ from memory_tui.config.settings import Settings
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.rank import DATED, PAIRS, level_of
-from memory_tui.search.second_stage import KANA, pairs_of
+from memory_tui.search.second_stage import KANA, SecondStage
 from memory_tui.search.trace import MEANING, AnswerSignals
 from tests.support.tui import NOW, sample
 from tests.support.workspace import options_in, synced
@@ -26,8 +26,9 @@ def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper()
 
 
 def test_pairs_of_a_japanese_question_need_more_than_those_of_a_chinese():
-    assert pairs_of("狗的兽医是谁", 0.8) == 0.8
-    assert pairs_of("犬の獣医は誰", 0.8) == pairs_of("ナフサ沸点", 0.8) == 0.8 * KANA < 0.8
+    alike = {"words": ("获奖",), "left_out": (), "frequency": {}, "chunks": 3, "reference": {0: "获奖"}, "meaning": 0.0}
+    pairs = [SecondStage(question, **alike).signals.pairs for question in ("谁获奖", "誰が获奖", "获奖ナフサ")]
+    assert pairs == pytest.approx([1.0, KANA, KANA]), "kana anywhere"
 
 
 def test_pairs_of_characters_and_named_days_need_less():

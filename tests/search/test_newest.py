@@ -154,7 +154,7 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
             return
         assert hits.keys() == {LOG, "memory/club.md"}
         assert sorted(copy.citation for copy in hits[LOG].copies) == sorted(f"{path}#L1-L3" for path in ASIDE)
-        assert (hits[LOG].also, hits["memory/club.md"].also) == ("also in 4 other notes", "")
+        assert (hits[LOG].remarks, hits["memory/club.md"].remarks) == ("also in 4 other notes", "")
         evidence = engine.search.gather(trace.evidence.question.query)
         for path in ASIDE:
             fate = engine.search.why(evidence, path, 3).fate
@@ -171,7 +171,7 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
         evidence = engine.search.gather("when does the bridge club meet")
         trace = engine.search.search(evidence.question.query)
         assert [hit.chunk.path for hit in trace.recalled] == [f"memory/{days[-1]}.md", "memory/club.md"]
-        assert trace.recalled[0].also == "also in 299 other notes"
+        assert trace.recalled[0].remarks == "also in 299 other notes"
         fate = engine.search.why(evidence, f"memory/{days[1]}.md", 4).fate
         assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"memory/{days[-1]}.md#L1-L4")
         assert fate.fields["what"] == "line", "the rest of the note stands there alone"
@@ -187,7 +187,7 @@ def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path):
             ("bridge club on 5 March", "memory/2026-03-05.md"),
         ):
             (hit,) = engine.search.search(question).recalled
-            assert (hit.chunk.path, hit.also) == (path, "also in 2 other notes")
+            assert (hit.chunk.path, hit.remarks) == (path, "also in 2 other notes")
 
 
 NOTES = {
