@@ -128,7 +128,7 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
 
 
 def _first_words(patterns: Iterable[re.Pattern[str]], text: str) -> str:
-    """Return the words of `text` that the first of `patterns` finds which finds any; empty where none does."""
+    """Return what one of `patterns` matches in `text`, tried in their order; empty where none does."""
     matches = (pattern.search(text) for pattern in patterns)
     return next((match[0].strip() for match in matches if match), "")
 
