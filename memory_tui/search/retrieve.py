@@ -202,7 +202,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         recommended = matcher.recommended(query, spells=question.spells)
         openclaw, keywords, lexical, texts = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        of_days = _of_days(matcher, query.time, of_time, recommended, question.most)
+        of_days = _dated(matcher, query.time, of_time, recommended, question.most) if query.time else recommended.newest
         shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
         sides = openclaw, *(keywords.each if keywords else ())
         matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
@@ -214,7 +214,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         plan = recommended.plan
         titles = {} if plan.time or plan.for_now or plan.value else corpus.by_title
         titled = [row for row in titles.get(tokens.letters_of(text), ()) if eligible[row]]
-        candidates = [*nearest.tolist(), *matched, *of_days, *titled]
+        candidates = [*nearest.tolist(), *matched, *of_days.tolist(), *titled]
         # What is folded is read too: where it stands tells of copies.
         _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[candidates])), texts)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
@@ -236,7 +236,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             texts=texts,
             notes=corpus.files,
             of_named_time=of_time,
-            of_days=np.array(of_days, dtype=np.int64),
+            of_days=of_days,
             titled=np.array(titled, dtype=np.int64),
             shown=shown,
             lexical=lexical,
@@ -312,17 +312,16 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
 
 
-def _of_days(matcher: Matcher, time: Time | None, of_time: dict[int, float], side: KeywordSide, most: int) -> list[int]:
-    """Return rows that are candidates for their day alone: `most` of the files `of_time`, those first that count most.
+def _dated(matcher: Matcher, time: Time, of_time: dict[int, float], side: KeywordSide, most: int) -> Rows:
+    """Return rows that are candidates for their day: `most` of the files `of_time`, those first that count most.
 
-    Where the query says something else that a note holds they are the newest that hold it, if it asks for now.
+    They hold something else that the query says, where any note does.
     """
-    rows: list[int] = side.newest.tolist()
-    if time is None or (len(side.postings.rows) and not (side.plan.time_alone or time.newest)):
-        return rows
-    file_of = matcher.corpus.refs.file_of
-    rows = np.flatnonzero(np.isin(file_of, list(of_time)) & matcher.eligible).tolist()
-    return sorted(rows, key=lambda row: -of_time[int(file_of[row])])[:most]
+    file_of, found = matcher.corpus.refs.file_of, side.postings.rows
+    rows = np.flatnonzero(np.isin(file_of, list(of_time)) & matcher.eligible)
+    if len(found) and not (side.plan.time_alone or time.newest):
+        rows = found[np.isin(found, rows)]
+    return np.array(sorted(rows.tolist(), key=lambda row: -of_time[int(file_of[row])])[:most], np.int64)
 
 
 FEWEST_WORDS = 5

@@ -157,6 +157,15 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
             assert ("sunday" in found.recommended.plan.words) == (not on)
 
 
+def test_a_named_day_comes_first_where_many_other_notes_hold_the_words(tmp_path):
+    days = [dt.date(2025, 2, 1) + dt.timedelta(days=day) for day in range(400)]
+    notes = {f"memory/{day}.md": f"# Beat\n\nHeartbeat {day:%A %j}: heartbeat {day:%B} fine.\n" for day in days}
+    notes["memory/2026-02-10.md"] = "# Tuesday\n\nA long day in the garden, and late a heartbeat that came twice.\n"
+    put_all(tmp_path / "notes", notes)
+    with synced(options_in(tmp_path, now=NOW)) as engine:
+        assert engine.search.search("heartbeat on 2026-02-10").recalled[0].chunk.path == "memory/2026-02-10.md"
+
+
 def test_a_date_of_no_note_is_searched_as_it_is_written(tmp_path):
     notes = {
         "MEMORY.md": "# Plans\n\n- The class trip to the aquarium is 2026-12-08.\n- The fair is planned for May.\n",
