@@ -405,11 +405,11 @@ def sent_of(trace: Trace) -> int:
 
 
 def pipeline(trace: Trace) -> str:
-    """Return how many passages are sent, and how many each side found, in one line."""
+    """Return how many passages are compared, how many by each side, and how many are sent, in one line."""
     count = trace.funnel
-    pools = f"{count['vector_pool']:,} by meaning, {count['text_pool']:,} by words"
-    strong = f", {count['over_gate']:,} are strong enough" if count["over_gate"] < count["candidates"] else ""
-    return f"{plural(count['candidates'], 'passage')} found: {pools}{strong}; {sent_of(trace):,} sent."
+    pools = f"compared: {count['vector_pool']:,} by meaning, {count['text_pool']:,} by words"
+    strong = f", {count['over_gate']:,} strong enough" if count["over_gate"] < count["candidates"] else ""
+    return f"{count['candidates']:,} of {plural(count['chunks'], 'passage')} {pools}{strong}; {sent_of(trace):,} sent."
 
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:

@@ -286,7 +286,7 @@ class QueryPlan(Struct, frozen=True):
         time = [f'"{self.time_words}" → {self.time}'] if self.time else []
         parts = [f"asked in {len(self.parts)} parts"] if self.parts else []
         now = [f'"{self.for_now}": newest first'] if self.for_now else []
-        value = [f'"{self.value}": lines with one first'] if self.value else []
+        value = [f'"{self.value}": lines with a value first'] if self.value else []
         return (*words, *time, *now, *value, *parts)
 
     @property

@@ -291,6 +291,7 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
         kind = "in part" if kind == "found" else kind
     elif kind == "found":
         reason += "" if limits or trace.side.plan.readings else " or like ones"
+        kind = kind if held >= SHARES[1][0] else "in part"
     elif held >= level.doubt_below:
         # Words alone would do, so it is meaning that lowered the level.
         reason = "some words match, the subject does not"
@@ -335,11 +336,11 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
     lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.question.query))
-    like = _most_like(row)
+    like = (most := _most_like(row)) and f", only {most}"
     if not holds and row.hit.text_points > 0:
         return "has the words in its headings or its date"
     if not holds:
-        return f"has none of the words you asked for{like and f', only {like}'}"
+        return f"has none of the words {'that count' if trace.side.plan.dropped else 'you asked for'}{like}"
     if not lacks:
         apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
         return f"has the words you asked for{', but not together' if apart else ''}"
@@ -366,7 +367,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case _ if row.fate:
             return row.fate
         case _ if trace.keeps_back:
-            reason = "Probably no note answers, so it is not sent. "
+            reason = "Probably no note answers. A score compares passages only with each other. "
         case Notice("recalled") if trace.level is not None and trace.level.level != "found":
             reason = "A score compares passages only with each other. "
         case Notice("recalled", {"rescued": True}):
@@ -534,17 +535,15 @@ class Remedy:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
         # What drops out of the first places is told by its place.
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
-        count = f"drops {best or plural(len(self.out), 'other')}"
-        if best and len(self.out) > 1:
-            count += f" and {len(self.out) - 1} more"
-        drops = count if self.out else "drops nothing"
+        every = f"drops {plural(len(self.out), 'passage') if self.out else 'nothing'}"
+        drops = count = f"drops {best}{f' and {len(self.out) - 1} more' * (len(self.out) > 1)}" if best else every
         if len(self.out) == 1:
             [(_, name)] = self.out
             lead = f"drops {best}, " if best else "drops "
             room = max(FEWEST, min(MOST, width - len(f"as {self.place}; {lead}")))
             drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}"
         # Another question has no price: of what drops out there nothing is known.
-        prices = (f"; {drops}", f"; {count}", f"; drops {len(self.out)}") if isinstance(self.remedy, Change) else ("",)
+        prices = (f"; {drops}", f"; {count}", f"; {every}") if isinstance(self.remedy, Change) else ("",)
         ways = [Content.styled(f"as {self.place}{price}", MUTED) for price in prices]
         return next((way for way in ways if way.cell_length <= width), ways[-1])
 
@@ -570,10 +569,10 @@ def remedies(
     `names` tells the place and the name of each listed passage by its rowid.
     """
 
-    def cost(change: Change) -> tuple[bool, bool, int, int]:
+    def cost(change: Change) -> tuple[bool, bool, int, int, int]:
         # First the knobs that need no manual, those that cost nothing before others.
         ranks = [PLAIN.index(turn.key) if turn.key in PLAIN else len(PLAIN) for turn in change.turns]
-        return max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks)
+        return max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks), change.place or 0
 
     # A value that reads as the one in force tells nobody what to turn.
     legible = [each for each in changes if all(shown(t.key, t.value) != shown(t.key, t.was) for t in each.turns)]
@@ -581,7 +580,7 @@ def remedies(
     for change in sorted(legible or changes, key=cost)[:most]:
         out = sorted(names.get(ref.rowid, (0, one_line(ref.path))) for ref in change.drops_out)
         result.append(Remedy(turns(change), ordinal(change.place or 0), out, change))
-    for question in questions:
+    for question in sorted(questions, key=lambda each: (not each.word, each.place)):
         added = f'"{question.word}" added to the question'
         words = added if question.word else f"the question without {quoted(question.left_out)}"
         result.append(Remedy(one_line(words), ordinal(question.place), (), question))

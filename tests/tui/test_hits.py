@@ -406,17 +406,17 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
         assert ("drops nothing" in remedy.effect(99).plain) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][1][:10] in remedy.effect(99).plain
-        for width in (*range(24, 54), 54, 77):
+        for width in (*range(26, 54), 54, 77):
             line = remedy.drawn(width).plain
             assert len(line) == width
             assert re.search(
-                rf" as {remedy.place}(; drops (nothing|\d others?|the \d..( and \d more)?|.+))?$",
+                rf" as {remedy.place}(; drops (nothing|\d passages?|the \d..( and \d more)?|.+))?$",
                 line,
             ), "no end is cut"
     for out, effect in (
         ([(2, "7 Feb Flush")], "as 6th; drops the 2nd, 7 Feb Flush"),
         ([(0, "people"), (2, "7 Feb Flush"), (3, "MEMORY")], "as 6th; drops the 2nd and 2 more"),
-        ([(4, "people"), (5, "MEMORY")], "as 6th; drops 2 others"),
+        ([(4, "people"), (5, "MEMORY")], "as 6th; drops 2 passages"),
     ):
         assert dataclasses.replace(remedies[0], out=out, place="6th").effect(99).plain == effect
     # One that sends the passage without the line asked about is none.
@@ -498,9 +498,9 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
     assert "too weak under .50 (was .00) " in raised.plain
 
 
-def test_the_stages_of_a_search_are_counted(trace):
+def test_the_stages_of_a_search_are_counted(evidence, trace):
     count = len(trace.recalled) + len(trace.lost)
-    assert wording.pipeline(trace).startswith(f"{count} passages found: ")
+    assert wording.pipeline(trace).startswith(f"{count} of {len(evidence.refs)} passages compared: ")
 
 
 def test_a_judgment_replaces_the_one_before(evidence, trace, rows):

@@ -712,7 +712,8 @@ class SearchView(View):
         ask = partial(answer.engine.search.gather, cancel=stop)
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
         questions, _ = rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True)
-        return questions
+        # Where no note answers a word of the passage would make another question of it.
+        return [question for question in questions if not (question.word and answer.trace.keeps_back)]
 
     def solve(self, rowid: int, trace: Trace, without: str, remedies: list[Remedy], *, is_last: bool) -> None:
         """Show the remedies of a passage, if it is still under the cursor; after the last call nothing is looked for.
@@ -722,7 +723,7 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if answer is None or row is None or trace is not answer.trace or row.hit.chunk.rowid != rowid:
             return
-        none = f"No single knob of {trace.rules.profile.title} and no word more has it sent."
+        none = f"No single knob of {trace.rules.profile.title}{' or added word' * (not trace.keeps_back)} has it sent."
         none = "" if remedies else none if is_last else "looking for a word to add ..."
         self.solved = row if is_last else None
         self.solution = remedies, f"{without} {none}".strip()
@@ -749,7 +750,7 @@ class SearchView(View):
         if self.remedy_list.has_focus:
             keys = "enter tries it"
         elif self.armed is not None:
-            keys = "enter tries it" + ", tab: more" * (len(self.remedies) > 1)
+            keys = "enter tries it" + "; tab ↓ more" * (len(self.remedies) > 1)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         heading = f"{what} would be sent with:" if self.remedies else f"{what} is not sent"
         keys = f"   {keys}" if self.remedies else ""
