@@ -254,7 +254,7 @@ def _workspace(engine: Engine) -> CheckOutcome:
         return skipped(f"{folder} is only read, as asked.")
     if not os.access(folder, os.W_OK):
         return warning(f"{folder} cannot be written: notes can be searched and not edited.", "Change its permissions.")
-    return ok(f"{folder} can be read and written.")
+    return ok(f"{folder}.")
 
 
 def _curated(engine: Engine) -> CheckOutcome:
@@ -274,7 +274,7 @@ def _curated(engine: Engine) -> CheckOutcome:
             back = f"memory-tui restore MEMORY.md --before {removed[0].id} brings it back."
             return warning("MEMORY.md was removed: a session starts without lasting facts.", back)
         return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
-    return ok(f"{files[0].name} is there.")
+    return ok(f"{files[0]}.")
 
 
 def _all_read(engine: Engine) -> CheckOutcome:

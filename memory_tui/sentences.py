@@ -421,8 +421,9 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
 
 def _lines_lost(lines: int, at: float, by: str, gone: bool, **_: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
-    lost = f"It lost {plural(lines, 'line')} of text to {by}, {when:%Y-%m-%d %H:%M}"
-    return f"{lost}{', and is not there any more' if gone else ''}. The record has the text."
+    text = f"{plural(lines, 'line')} of text"
+    lost = f"It was removed with {text} by {by}" if gone else f"It lost {text} to {by}"
+    return f"{lost}, {when:%Y-%m-%d %H:%M}. The record has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:
@@ -647,7 +648,7 @@ TABLE: Mapping[str, Sentence] = {
     # What the inbox found several of, with one cause.
     "secrets": Sentence("{count:of line} of {notes:of note} look like they hold a secret. Agents can recall them."),
     "instructions": Sentence("{count:of line} of {notes:of note} hold known patterns that command the agent."),
-    "lost_here": Sentence("{notes:of note} lost lines to other programs."),
+    "lost_here": Sentence("Lines of {notes:of note} were removed outside memory-tui."),
     "encodings": Sentence("{notes:of note} are not UTF-8, so that words in them are not found."),
     "untrusted": Sentence("OpenClaw's ledger does not trust {notes:of note}, or soon will not."),
     "promotions": Sentence("OpenClaw promoted {count:of entry}."),

@@ -482,7 +482,7 @@ _FEW_RIGHT = "8 of 11 groups were right on other people's notes"
 CHECKS: tuple[Check, ...] = (
     Check("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
     Check("instruction", "commands the agent", ("delete", *_NONE), _instructions, "instructions", "danger"),
-    Check("lost", "lost to another program", ("restore", *_LATER), _lost, "lost_here", "danger"),
+    Check("lost", "removed outside memory-tui", ("restore", *_LATER), _lost, "lost_here", "danger"),
     Check("encoding", "not UTF-8, so words are not found", ("convert", *_LATER), _encodings, "encodings"),
     Check("trust", "not trusted by OpenClaw", _LATER, _untrusted, "untrusted"),
     Check("promotion", "promoted by OpenClaw", _STAY, _promoted, "promotions", "hint"),

@@ -629,11 +629,11 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     counts = list(changes)
     total = sum(count for _, count in counts)
     unknown = sum(count for author, count in counts if author is None or not author.host)
-    changed = f"{plural(total, 'change')} by others"
+    changed = plural(total, "change")
     if not unknown:
-        return f"Of {changed} each has a known author." if total else ""
-    part = f"{unknown:,} of {changed} ({unknown / total:.0%})" if unknown < total else changed
-    return f"Nobody knows who made {part}."
+        return f"Of {changed} by others each has a known author." if total else ""
+    part = f"{unknown:,} of {changed} by others ({unknown / total:.0%})" if unknown < total else changed
+    return f"The author of {part} is unknown."
 
 
 # --- git -------------------------------------------------------------------------------------------------------------

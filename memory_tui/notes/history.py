@@ -133,7 +133,7 @@ def title_of(edit: Edit) -> str:
 
 
 def news(edits: Sequence[Edit]) -> str:
-    """Return what others did as a part of a sentence: "3 changes by codex, 1 note deleted"; empty for nothing."""
+    """Return what others did as a part of a sentence: "3 changes by codex, 1 note removed"; empty for nothing."""
     notes = entry_of(edits).files if edits else ()
     new_texts = {note.after for note in notes if note.before is None}
     # What is gone here and new there was moved.
@@ -141,7 +141,7 @@ def news(edits: Sequence[Edit]) -> str:
     authors = Counter(who(edit) for edit in edits if edit.after is not None)
     of = f" of {edits[0].path}" if len({edit.path for edit in edits}) == 1 else ""
     parts = [f"{plural(count, 'change')}{of} by {name}" for name, count in authors.most_common()]
-    parts += [f"{plural(deleted, 'note')} deleted"] if deleted else []
+    parts += [f"{plural(deleted, 'note')} removed"] if deleted else []
     return ", ".join(parts)
 
 
@@ -508,10 +508,10 @@ class Recorder:
                 missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
                 if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
                     first = losing[0]
-                    what = f"{first.path} {'lost lines' if first.after else 'vanished'}"
+                    what = f"{first.path} {'lost lines to' if first.after else 'was removed by'}"
                     if len(losing) > 1:
-                        what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
-                    self._tell(f"{what}: {who(first)} did it. The inbox offers to undo it.")
+                        what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines to"
+                    self._tell(f"{what} {who(first)}. The inbox offers to undo it.")
             except EditRefused as error:
                 self._fail(error)
 

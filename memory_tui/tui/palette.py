@@ -60,7 +60,7 @@ TABLE: tuple[Command, ...] = (
     Command("notes", "Show this note rendered", "note.rendered", "preview markdown html print"),
     Command("notes", "Promote to MEMORY.md", "note.promote", "copy move keep long-term curate"),
     Command("notes", "A newer line overtakes this one", "note.overtake", "correct supersede wrong outdated contradict"),
-    Command("notes", "Delete lines or notes", "note.delete", "trash remove forget erase"),
+    Command("notes", "Delete lines or notes", "note.delete", "trash remove forget erase throw away"),
     Command("notes", "Rename this note", "notes.rename", "move file path"),
     Command("notes", "Archive old daily logs", "archive", "tidy clean old"),
     Command("notes", "What links here", "note.links", "backlinks references wiki"),
@@ -79,7 +79,7 @@ TABLE: tuple[Command, ...] = (
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
     Command("status", "Read the configuration again", "reopen", "reload openclaw.json config settings restart"),
     Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
-    Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems lost review"),
+    Command("inbox", "Open the inbox", "app.inbox", "findings secrets password duplicates contradictions lost"),
     Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git log lost"),
     Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
     Command("status", "What agents asked", "page('asked')", "recalls log questions"),
@@ -87,10 +87,10 @@ TABLE: tuple[Command, ...] = (
     Command("", "Take the tour, or end it", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),
     Command("", "List every key of this view", "keys", "forgot shortcuts bindings reference"),
-    Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
+    Command("", "Change the colours", "change_theme", "theme dark light mode settings appearance"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
-    Command("", "Quit", "quit", "exit leave close"),
+    Command("", "Quit", "app.quit", "exit leave close"),
 )
 
 

@@ -353,7 +353,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
     absolute = _absolute(roots, name)
     stored = roots.stored(absolute)
     if not stored.endswith(".md") and not (media is not None and media.limit(stored)):
-        raise PathRefused(f"{name} is not a note: its name does not end in .md.", _PLACES)
+        raise PathRefused(f"{name} is not a note.", f"Name one that ends in .md, such as memory/{Path(name).stem}.md.")
     root = _root_of(roots, absolute)
     try:
         if root is None:

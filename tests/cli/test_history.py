@@ -75,7 +75,7 @@ def test_an_agent_is_named_by_its_transcript(shell, monkeypatch):
     assert str(pipe) in shell.errors
     assert f"claude-code changed {MEMORY} (+1 -1)" in out
     assert f"somebody removed {DAY}" in out
-    assert "Nobody knows who made 1 of 2 changes by others (50%)." in out
+    assert "The author of 1 of 2 changes by others (50%) is unknown." in out
     (row,) = shell.json("history", "--by", "claude-code")["changes"]
     assert row["author"] == {"host": "claude-code", "session": "s1", "rule": "bytes"}
     assert "By claude-code (session s1, by its transcript)." in shell.run("history", "--show", str(row["id"]))
@@ -86,7 +86,7 @@ def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell):
         (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
     out = shell.run("history")
     assert "somebody made 9 notes" in out
-    assert out.splitlines()[1:] == ["Nobody knows who made 9 changes by others."]
+    assert out.splitlines()[1:] == ["The author of 9 changes is unknown."]
     shell.journal.set_authors([(edit.id, 0, Author("git", "", "git")) for edit in shell.journal.edits()])
     for number in range(9):
         (shell.folder / f"memory/{number}.md").rename(shell.folder / f"memory/moved-{number}.md")
@@ -101,7 +101,7 @@ def test_since_tells_each_change_of_others_once(shell):
     (shell.folder / MEMORY).unlink()
     shell.run("remember", "mine", "--yes")
     out = shell.run("since")
-    assert "\nSince you last looked: 1 change by somebody, 1 note deleted.\nThe next since starts from now;" in out
+    assert "\nSince you last looked: 1 change by somebody, 1 note removed.\nThe next since starts from now;" in out
     assert "mine" not in out
     assert shell.json("since") == []
     for _ in range(2):

@@ -442,7 +442,7 @@ def test_the_record_gets_its_authors_once(home, at):
     claude_file(home, claude("c2", "Bash", {"command": "ls"}, at + 203, "/"))
     assert named(at + 900)[2:] == ["unknown", "unknown"], "what was the agent's is brought back by somebody"
     counts = [(edit.author, 1) for edit in journal.edits()]
-    assert unknown_share(counts) == "Nobody knows who made 3 of 4 changes by others (75%)."
+    assert unknown_share(counts) == "The author of 3 of 4 changes by others (75%) is unknown."
     known = unknown_share((author, 2) for author, _ in counts if author.host)
     assert known == "Of 2 changes by others each has a known author."
     assert unknown_share([]) == ""

@@ -140,7 +140,7 @@ def test_a_note_that_somebody_removes_is_a_loss_and_one_renamed_or_gone_by_git_i
         [group] = [group for group in engine.inbox.examine().groups if group.kind == "lost"]
         assert group.proposal == "restore"
         assert len(said) == 1
-        assert said[0].startswith("MEMORY.md and 1 other note lost lines: ")
+        assert said[0].startswith("MEMORY.md and 1 other note lost lines to ")
         [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == "curated"])
         [removed] = engine.notes.curator.journal.edits("MEMORY.md")
         assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.fix

@@ -555,7 +555,7 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     screen.press("5").until(lambda: "changed memory/people.md" in screen.text)
     screen.until(lambda: "Nobody knows who made it." in screen.text)
     assert "␊" not in screen.text
-    assert "Nobody knows who made 1 change by others" in screen.text
+    assert "The author of 1 change is unknown" in screen.text
     screen.press("r", "end", "enter").until(lambda: "Take back:" in screen.text)
     screen.press("y").until(lambda: note.read_text() == before)
 

@@ -212,7 +212,7 @@ class HistoryView(View):
         """Read the journal when the view comes to the front; all of a note that is asked about."""
         if self.session.history_of not in ("", self.path):
             self.chosen = FILTERS[0]
-        self.gather()
+        self.gather(came=True)
 
     def on_hide(self) -> None:
         """Show all notes when a person comes back by the key of this view."""
@@ -224,7 +224,7 @@ class HistoryView(View):
             self.gather()
 
     @work(thread=True, exclusive=True, group="past")
-    def gather(self) -> None:
+    def gather(self, *, came: bool = False) -> None:
         """Read the record and show it; then find out who made what is new, note that a person looked, and reread."""
         path, most = self.session.history_of, self.most
 
@@ -234,18 +234,19 @@ class HistoryView(View):
             except EditRefused as error:
                 return Past(problem=f"{error.message} {error.next_step}")
 
-        known = self.attempt(read)
-        if known is not None:
-            self.call_later(self.gathered, known, path)
+        if (known := self.attempt(read)) is not None:
+            self.call_later(self.gathered, known, path, came)
         if known is not None and (known.entries or not known.problem):
             # Called for what it writes down; the record is read again with the authors.
             self.attempt(lambda engine: engine.notes.viewed())
-            self.call_later(self.gathered, self.attempt(read) or known, path)
+            self.call_later(self.gathered, self.attempt(read) or known, path, came)
 
-    def gathered(self, past: Past, path: str) -> None:
-        """List the changes, unless they are those on the screen already."""
+    def gathered(self, past: Past, path: str, came: bool) -> None:
+        """List the changes, unless they are those on the screen already; who `came` begins at new ones."""
         if past == self.past and path == self.path and self.past.entries:
             return
+        if came and [each.id for each in past.entries[:1]] != [each.id for each in self.past.entries[:1]]:
+            self.query_one(Rows).highlighted = None
         self.past, self.path = past, path
         self.show_rows()
 

@@ -106,8 +106,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     for item in decided if QUIET in unfolded else ():
         yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
-        words = f"{silent:,} more that need{'s' if silent == 1 else ''} nothing"
-        yield Fact(words, SILENT, style=MUTED, does=does(SILENT, "why"))
+        yield Fact(f"{plural(silent, 'finding')} with nothing to decide", SILENT, style=MUTED, does=does(SILENT, "why"))
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
         key = f"{SILENT}:{reason}"
         yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does=does(key))
@@ -163,7 +162,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
         every = f", for all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
         parts += [(f"d would {what}{every}\n", "bold"), _shown(change, width)]
         if first.kind == "secret":
-            words = f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. "
+            words = f"Here [secret] hides it. The journal keeps it for {KEEP_DAYS} days, so that u can bring it back. "
             parts.append((f"\n\n{words}It may have been read: change the password or key as well.", WARN))
     return Content.assemble(*parts)
 
