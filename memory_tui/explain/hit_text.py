@@ -179,11 +179,9 @@ def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "",
     # Where nothing is left from that line on, all of the text.
     body = _joined(lines[at:], title, most) or _joined(lines, title, most)
     first = next(iter(words.spans(body)), (0, 0))[0]
-    if first > 2 * LEAD:
-        # It begins with a whole word; without a space before the matched word it is left as it is.
-        start = body.find(" ", first - LEAD) + 1
-        body = f"… {body[start:]}" if 0 < start <= first else body
-    return body
+    # It begins with a whole word; without a space before the matched word it is left as it is.
+    start = body.find(" ", first - LEAD) + 1 if first > 2 * LEAD else 0
+    return f"… {body[start:]}" if 0 < start <= first else body
 
 
 def _joined(lines: Sequence[str], title: str, most: int) -> str:
@@ -198,7 +196,8 @@ def _joined(lines: Sequence[str], title: str, most: int) -> str:
         if plain := _plain(line, title):
             apart = parts and parts[-1][-1].isalnum() and (heading_on(line) is not None or _ITEM.match(line))
             parts.append(f"/ {plain}" if apart else plain)
-    return one_line(" ".join(parts))[:most]
+    joined = one_line(" ".join(parts))
+    return joined if len(joined) <= most else f"{joined[: most - 1].rstrip()}…"
 
 
 def _plain(line: str, title: str) -> str:

@@ -21,7 +21,7 @@ from memory_tui.tui.rows import Rows
 
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
-ELSEWHERE = "how passages get their scores; c compares with rankings that cut notes otherwise, too"
+ELSEWHERE = "how passages score; c compares with rankings that cut notes otherwise"
 """What the knob of the ranking is for; a profile that finds words in passages of its own alone is no step of it."""
 
 Effects = Mapping[tuple[str, int], str]
@@ -72,16 +72,18 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
     return Content.assemble(fit(lead, width - len(end)), (end, MUTED))
 
 
-def detail(key: str, settings: Settings, width: int) -> Content:
-    """Return what the knob under the cursor is, in two lines: its help and where its value is from."""
+def detail(key: str, settings: Settings, width: int, leads: str = "") -> Content:
+    """Return what the knob under the cursor is, in two lines: its help and where its value is from.
+
+    `leads` names the rankings to which a step of the ranking leads.
+    """
     knob, value = BY_KEY[key], settings.values[key]
     ends = f", {knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
-    last = Content.styled(f" Value: {value.origin}. Setting: {key.rpartition('.')[2]}{ends}.", MUTED).truncate(
-        width, ellipsis=True
-    )
+    origin = f" Value: {value.origin}. Setting: {key.rpartition('.')[2]}{ends}."
+    last = Content.styled(origin, MUTED).truncate(width, ellipsis=True)
     help = knob.help.replace("chunk", "passage").replace("second stage", "second look")
     if key == knobs.PROFILE:
-        help = ELSEWHERE
+        help = f"{leads}: {ELSEWHERE}" if leads else ELSEWHERE
     elif key == knobs.HALF_LIFE and settings.profile.age == "add":
         help += f"; age is worth at most {knobs.figure(settings.number('recency.weight'))}"
     # The help is wrapped and not cut: a person turns the knob by it.

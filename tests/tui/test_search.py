@@ -276,7 +276,8 @@ def test_what_would_have_a_passage_sent_is_worked_out_once(reader, monkeypatch):
 def test_a_knob_moves_the_list_and_says_what_steps_do(reader):
     reader.ask()
     before = listed(reader)
-    reader.press("t", "home", *["down"] * 4, "wait").until(lambda: "in, " in reader.text)
+    reader.press("t", "home").until(lambda: "‹ OpenClaw" in reader.text)
+    reader.press(*["down"] * 4, "wait").until(lambda: "in, " in reader.text)
     assert "half-life" in reader.text
     reader.press("down", "right")
     assert "7 results instead of 6" in reader.text

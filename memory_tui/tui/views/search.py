@@ -615,9 +615,7 @@ class SearchView(View):
         row, answer, qmd = self.row, self.answer, self.qmd_hit
         if row is not self.armed:
             self.armed = None
-        self.hits.does = "Read" if row or qmd else "Open"
-        if self.armed is not None:
-            self.hits.does = "Try"
+        self.hits.does = "Try" if self.armed is not None else "Read" if row or qmd else "Open"
         self.refresh_bindings()
         if answer is not None and row is not None:
             self.explain(answer, row)
@@ -877,9 +875,12 @@ class SearchView(View):
     def draw_knob(self) -> None:
         """Say what the knob under the cursor is, what the ranking does, and what it measures."""
         settings, answer, width = self.session.settings, self.answer, self.knobs.size.width
-        if settings is None or not self.knobs.key:
+        engine, key = self.session.engine, self.knobs.key
+        if settings is None or engine is None or not key:
             return
-        rows = [ranking.detail(self.knobs.key, settings, width)]
+        ways = [(sign, stepped(engine, settings, answer, key, way)) for sign, way in (("‹", -1), ("›", 1))]
+        leads = ", ".join(f"{sign} {after.profile.title}" for sign, after in ways if after is not None)
+        rows = [ranking.detail(key, settings, width, leads)]
         sentences = [wording.pipeline(answer.trace), answer.measures] if answer is not None else []
         if self.cases:
             # A small screen has room for one of the two: the measures of saved questions.
