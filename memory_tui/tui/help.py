@@ -62,8 +62,7 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
 def every(active: Iterable[ActiveBinding]) -> Content:
     """Return the keys of the app that work now, a line each, those of the focus first."""
     # Textual's own, which have no row of ours, move cursors.
-    bindings = [binding for _, binding, *_ in active if binding.id in BY_ID]
-    rows = [(f" {format_key(binding.key):>6}  ", binding.description) for binding in bindings]
+    rows = [(f" {format_key(key.key):>6}  ", key.description) for _, key, *_ in active if key.id in BY_ID]
     return Content("\n").join(Content.assemble((key, "$accent bold"), words) for key, words in rows)
 
 

@@ -149,8 +149,7 @@ class Hints(Footer):
     async def recompose(self) -> None:
         """Make the keys anew where they changed; only for the screen in front, as one that comes there does so then."""
         if self.is_attached and self.screen.is_active:
-            active = (each.binding for each in self.screen.active_bindings.values())
-            keys = [(binding.key, binding.description) for binding in active if binding.show]
+            keys = [(key.key, key.description) for _, key, *_ in self.screen.active_bindings.values() if key.show]
             if keys != self.keys:
                 self.keys = keys
                 await super().recompose()

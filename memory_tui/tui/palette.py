@@ -152,8 +152,10 @@ class Commands(Provider):
 
     @property
     def _offered(self) -> list[Command]:
-        """Return the commands; whose notes are searched is asked only where there is a shared index."""
-        return [each for each in TABLE if each.target != "scope" or self.app.check_action("scope", ())]
+        """Return the commands; MEMORY.md is not promoted, and a scope is asked only where there is a shared index."""
+        off = "note.promote" * any(each.display and each.path == "MEMORY.md" for each in self.screen.query(NotesView))
+        able = self.app.check_action("scope", ())
+        return [each for each in TABLE if each.target != off and (each.target != "scope" or able)]
 
     def _row(self, title: Content, command: Command) -> Content:
         """Return a row, with the key where it does that in the view behind the palette, else the note that it means."""

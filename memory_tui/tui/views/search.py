@@ -205,7 +205,8 @@ class SearchView(View):
     BINDINGS += bindings("note.cite") + by_state("search.sum", "sum", "Sum", "Close", "")
     BINDINGS += named("Why not", "search.miss") + named("Turn", "search.turn")
     BINDINGS += bindings("search.compare", "search.judge", "search.line", "search.saved")
-    BINDINGS += by_state("text.back", "back", "Back", "") + named("", "change.do", "note.promote", "note.overtake")
+    BINDINGS += by_state("text.back", "back", "Back", "") + named("", "note.promote", "note.overtake")
+    BINDINGS += [Binding("d", "do", "Write the ranking", show=False, id="change.do")]
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
