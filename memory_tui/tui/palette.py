@@ -154,8 +154,7 @@ class Commands(Provider):
     def _offered(self) -> list[Command]:
         """Return the commands; MEMORY.md is not promoted, and a scope is asked only where there is a shared index."""
         off = "note.promote" * any(each.display and each.path == "MEMORY.md" for each in self.screen.query(NotesView))
-        able = self.app.check_action("scope", ())
-        return [each for each in TABLE if each.target != off and (each.target != "scope" or able)]
+        return [each for each in TABLE if each.target not in (off, "scope" * (not self.app.check_action("scope", ())))]
 
     def _row(self, title: Content, command: Command) -> Content:
         """Return a row, with the key where it does that in the view behind the palette, else the note that it means."""
