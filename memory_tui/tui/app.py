@@ -456,9 +456,10 @@ class MemoryApp(App[int]):
         await self.run_action(command.action, able[0] if able else self)
 
     async def action_quit(self) -> None:
-        """End at once; of a demo that was changed after a yes, as its folder goes with it."""
-        if self.demo and self.session.made and len(self.screen_stack) == 1:
-            words = Content("Quitting deletes the demo's folder, with what you changed in its notes.")
+        """End at once; of a demo that was changed, or has unsaved text, after a yes, as its folder goes with it."""
+        is_changed = self.session.made or any(view.leaving() for view in self.query(View))
+        if self.demo and is_changed and not isinstance(self.screen, tui.dialogs.Dialog):
+            words = Content("Quitting deletes the demo's folder, with what you changed and typed in its notes.")
             await self.push_screen(tui.dialogs.Confirm("Demo", words, "Quit"), if_answered(lambda _: self.leave(0)))
         else:
             self.leave(0)
