@@ -457,8 +457,8 @@ class MemoryApp(App[int]):
 
     async def action_quit(self) -> None:
         """End at once; of a demo that was changed, or has unsaved text, after a yes, as its folder goes with it."""
-        is_changed = self.session.made or any(view.leaving() for view in self.query(View))
-        if self.demo and is_changed and not isinstance(self.screen, tui.dialogs.Dialog):
+        loses = self.demo and (self.session.made or any(view.leaving() for view in self.query(View)))
+        if loses and not isinstance(self.screen, tui.dialogs.Dialog):
             words = Content("Quitting deletes the demo's folder, with what you changed and typed in its notes.")
             await self.push_screen(tui.dialogs.Confirm("Demo", words, "Quit"), if_answered(lambda _: self.leave(0)))
         else:

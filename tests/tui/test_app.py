@@ -27,6 +27,16 @@ def test_the_first_frame_waits_for_no_engine_nor_another_module_that_it_does_not
     assert late & {*done.stdout.split()} == set()
 
 
+def test_a_demo_asks_before_it_goes_with_unsaved_text(workspace):
+    app = make_app(workspace)
+    app.demo = True
+    with Window(app, SMALL) as window:
+        window.press("e").type("Heron").press("ctrl+q")
+        assert "Quitting deletes the demo's folder" in window.text
+        assert "Heron" in window.press("n").text
+        window.press("ctrl+q", "y").until(lambda: app.return_code == 0)
+
+
 def test_a_number_opens_its_view(reader):
     for number, name in enumerate(VIEWS, 1):
         reader.press(str(number))
