@@ -90,8 +90,7 @@ def places(row: Row) -> tuple[ChunkRef, ...]:
 def shared_lines(row: Row, other: Row) -> int:
     """Return how many lines two passages share in the place where they share most; 0 or less where they share none."""
     both = ((left, right) for left in places(row) for right in places(other) if left.path == right.path)
-    shared = (min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both)
-    return max(shared, default=0)
+    return max((min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both), default=0)
 
 
 def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
