@@ -150,7 +150,7 @@ def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(pla
         known, path = engine.plan.roots, "../pictures/cat.PNG"
         assert roots.document(known, path).text == f"Image file: {path}"
         for refused in (roots.note, roots.destination):
-            with pytest.raises(PathRefused, match=r"does not end in \.md"):
+            with pytest.raises(PathRefused, match=r"is not a note"):
                 refused(known, path)
         with pytest.raises(PathRefused):
             roots.document(known, "memory/elsewhere/../../../secret.png")
