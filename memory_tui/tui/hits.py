@@ -315,7 +315,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
         key = "c compares" if cut else "u undoes"
         words = cut or one_line("; ".join(trace.side.plan.readings))
         ends = [(f"{end}{key}", WARN) for end in (f"{words}  ", "" if cut else "read otherwise: ")]
-        gets += [f"{number} sent."] * (not cut)
+        gets += [f"{number} sent.", ""] * (not cut)
     for end, style_of_end in (*ends, ("", "")):
         for sentence in gets:
             left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)

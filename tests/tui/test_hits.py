@@ -240,6 +240,9 @@ def test_the_line_above_says_what_was_read_otherwise(engine, width):
         line = hits.level_line(engine.search.search(query), width, "ranking: recommended").plain
         assert line.endswith(' "omda" → "omada"  u undoes ')
         assert "gent gets 6" in line or " 6 sent" in line
+    doubted = hits.level_line(engine.search.search("omda zeppelin walrus opera lubricant"), width).plain
+    assert "not answered" in doubted.lower()
+    assert doubted.endswith("u undoes "), "what a question was read as is said, however long the verdict is"
 
 
 @pytest.mark.parametrize("width", [80, 120])
