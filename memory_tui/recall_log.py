@@ -361,8 +361,6 @@ class Rerun(Struct, frozen=True):
     """
 
     entry: RecallEntry
-    evidence: Evidence
-    settings: Settings
     now: Trace
     changes: tuple[HitChange, ...]
     since: tuple[str, ...]
@@ -418,9 +416,8 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     # An empty source stands for both, as does the corpus "all".
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
     evidence = gather(entry.query, source=source, by_words=entry.by_words)
-    settings = settings_of(entry.requested, settings)
-    now = rank(evidence, settings)
-    return Rerun(entry, evidence, settings, now, _changes(entry, now), tuple(_since(entry, now)))
+    now = rank(evidence, settings_of(entry.requested, settings))
+    return Rerun(entry, now, _changes(entry, now), tuple(_since(entry, now)))
 
 
 def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:

@@ -396,7 +396,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
         copy = next(other.path for other in found.now.recalled[0].copies if other.path != went[0][0])
         (path, *_), (_, last) = went[1], entry.hits[1].lines
         lines = range(entry.hits[1].start_line, entry.hits[1].end_line + 1)
-        unsent = [line for line in lines if engine.search.why(found.evidence, path, line).unsent]
+        unsent = [line for line in lines if engine.search.why(found.now.evidence, path, line).unsent]
     assert recall_log.delivered(entry, copy, 1)[0] is None
     assert recall_log.delivered(entry, path, last)[0] == 2
     for line in lines:

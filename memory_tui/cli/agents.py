@@ -297,7 +297,7 @@ def _recall(args: argparse.Namespace, entry: recall_log.RecallEntry) -> int:
 def _why(args: argparse.Namespace, engine: Engine, again: recall_log.Rerun) -> int:
     """Tell why a note, or a line of it, is or is not recalled now, and whether the agent got it then."""
     path, line, _ = named_lines(args.why)
-    answer = engine.search.why(again.evidence, path, line, again.settings)
+    answer = engine.search.why(again.now.evidence, path, line, again.now.settings)
     place, sentence = recall_log.delivered(again.entry, answer.place.path, answer.place.line)
     changes = None if answer.recalled else remedies(answer, engine.plan.with_profile, engine.search.gather)
     log = {"delivered": place, "sentence": sentence, "since": list(again.since)}
