@@ -42,7 +42,9 @@ class Options(Struct, frozen=True):
     """Whether no note may be changed."""
     now: float | None = None
     changes: tuple[tuple[str, str], ...] = ()
+    """Name and value of each `--set`, as written."""
     agent: str = ""
+    """The id of one of the configuration's agents; empty for its default one."""
     once: bool = False
     """Whether one question will be asked and no more, so that little should be read for it."""
     answers: bool = False
@@ -72,11 +74,14 @@ class Plan(Struct, frozen=True):
     workspace: Path
     """Where the notes should be."""
     own_values: dict[str, Value]
-    """What memory-tui's own configuration says of its own rules, where OpenClaw's is the one that applies."""
+    """What memory-tui's own configuration sets, but for the profile; it may stand beside OpenClaw's, which applies."""
     chosen: dict[str, Value]
+    """What `--set` gave to knobs, by key."""
     settings: Settings
     provider: str
+    """The name of a provider, auto or none."""
     provider_origin: str
+    """Who chose it: `--provider`, a configuration file, or auto."""
     index: Path
     backend_values: Mapping[str, object]
     """Documented values of memory.backend and memory.qmd that were asked for now, by key."""
@@ -306,6 +311,7 @@ def _whole(workspace: Path) -> ScopedRecords:
 
 def unasked(plan: Plan) -> int:
     """Return how many notes a vault holds of which nobody was asked yet whether they are memory; 0 for no vault."""
+    # An answer of either kind leaves a record behind.
     decided = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
     return 0 if decided or _whole(plan.workspace).read() else sum(1 for _ in notes_below(plan.workspace))
 
@@ -381,7 +387,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     usual = ProviderSettings(
         requested=plan.provider,
         scope=os.path.realpath(plan.workspace),
-        # A variable is found with the place that sets it.
+        # A variable comes as its value and the place that sets it; None where nothing does.
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
         index_command=plan.index_command,

@@ -61,6 +61,7 @@ def and_query(words: Iterable[str]) -> str:
 
 
 def _bigrams(match: re.Match[str]) -> str:
+    """Return the pairs of characters of a matched run, with a space around each."""
     run = match.group()
     # The last character stands alone once more, so that a query of one character finds every place as a prefix.
     return " " + " ".join(run[start : start + 2] for start in range(len(run))) + " "
@@ -104,6 +105,7 @@ def _pieces(text: str) -> list[tuple[int, int]]:
     """
     result: list[tuple[int, int]] = []
     for name in _NAME.finditer(text) if _HUMP.search(text) else ():
+        # `finditer` looks between start and end of the name alone.
         pieces = [piece.span() for piece in _PIECE.finditer(text, *name.span()) if len(piece[0]) > 1]
         result += pieces if len(pieces) > 1 else []
     return result
@@ -156,10 +158,10 @@ def words_by_use() -> Mapping[str, Mapping[str, str]]:
 
 
 def either(use: str) -> str:
-    """Return an expression of all words of a use in any language; only some scripts have ends of words."""
-    words_of = words_by_use()[use]
-    spaced = "|".join(words for language, words in words_of.items() if language not in _UNSPACED)
-    return "|".join((rf"\b(?:{spaced})\b", *(words_of[language] for language in _UNSPACED if language in words_of)))
+    """Return a regular expression of all words of a `use` in any language; only some scripts have ends of words."""
+    by_language = words_by_use()[use]
+    spaced = "|".join(words for language, words in by_language.items() if language not in _UNSPACED)
+    return "|".join((rf"\b(?:{spaced})\b", *(by_language[name] for name in _UNSPACED if name in by_language)))
 
 
 @functools.cache
@@ -175,7 +177,7 @@ def function_words() -> frozenset[str]:
 
 
 def language_of(count_of: Mapping[str, int]) -> str:
-    """Return the language whose list knows most of the words; English for a word or two, which tell no language."""
+    """Return the language whose stop words count most in `count_of`; English for a word or two, which tell none."""
     if len(count_of) < 3:
         return "en"
     words = frozenset(count_of)
@@ -251,9 +253,10 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
     """
     words = [word for word in every if not is_cjk(word)]
     if len(every) > MOST_ALTERNATIVES:
-        # Of words that notes hold.
+        # Words that no note holds would be the rarest of all: they are not among these.
         rarest = set(sorted((word for word in every if frequency[word]), key=frequency.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
+        # Where notes hold none of them, one stays, so that something is asked.
         every = [word for word in every if word in rarest] or every[:1]
     dropped = _stops_among({word: frequency[word] for word in words}, chunks)
     stops = tuple(word for word in words if word in dropped)
@@ -261,6 +264,7 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
     common = tuple(word for word in every if word not in stops and frequency[word] > chunks / 2)
     if not any(frequency[word] for word in every if word not in stops and word not in common):
         common = ()
+    # A question of stop words alone is searched with all of them.
     searched = tuple(word for word in every if word not in stops and word not in common)
     return Terms(searched, stops, common) if searched else Terms(tuple(every))
 
@@ -320,7 +324,10 @@ _SYLLABIC = re.compile("[\u01a1\u01b0\u1ea0-\u1ef9]")
 
 
 def syllable_pairs(text: str) -> list[str]:
-    """Return each two neighbouring words of a text in Vietnamese, whose words are written as syllables; else none."""
+    """Return each two neighbouring words of a text in Vietnamese, once; nothing for a text in another language.
+
+    Vietnamese writes a word as separate syllables, most often two.
+    """
     # Two words with its letters tell the language.
     words = [] if text.isascii() else WORD.findall(text.lower())
     if sum(_SYLLABIC.search(word) is not None for word in words) < 2:
@@ -329,7 +336,7 @@ def syllable_pairs(text: str) -> list[str]:
 
 
 def is_cjk(word: str) -> bool:
-    """Say whether `word` is made of Chinese, Japanese or Korean characters."""
+    """Return whether `word` is made of Chinese, Japanese or Korean characters alone."""
     return not word.isascii() and CJK_RUN.fullmatch(word) is not None
 
 
@@ -340,7 +347,7 @@ def as_asked(words: Iterable[str], query: str) -> tuple[str, ...]:
     characters stands for each of its pairs.
     """
     runs = CJK_RUN.findall(query)
-    # No other word is in such a run.
+    # A word of other characters is in no run, and stands as it is.
     whole = (next((run for run in runs if word in run), word) for word in words)
     return tuple(dict.fromkeys(whole))
 

@@ -61,7 +61,7 @@ class Files(Struct, frozen=True):
     titles: tuple[str, ...]
 
     def written(self, file: int) -> int:
-        """Return the first day of a file's date, or when the file was changed, in nanoseconds."""
+        """Return the first day of a file's date, or when the file was changed, in nanoseconds since 1970."""
         dated = self.dates[file]
         if not dated:
             return int(self.mtimes_ns[file])
@@ -108,7 +108,7 @@ class Ages(Struct, frozen=True):
         # Midnight in UTC; where the zone is ahead of UTC the day began earlier, so the note is older.
         days = np.array([math.nan if date.day is None else date.day.toordinal() - _EPOCH for date in dates])
         by_day = (self.now - days * DAY_SECONDS) / DAY_SECONDS + zone_days
-        # Whole units, then seconds.
+        # Cut to whole units, and those as seconds.
         changed = self.files.mtimes_ns[files] // self.unit_ns / (1e9 / self.unit_ns)
         is_undated = np.array([date.basis == "mtime" for date in dates], np.bool_)
         return np.where(is_undated, (self.now - changed) / DAY_SECONDS, by_day)
@@ -120,7 +120,8 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     `identity` is the space of the vectors, None without any; `chunking` the release by whose rules notes are cut, empty
     where that is not known. `embedded` tells which rows were embedded, `has_vector` which of them can be compared: a
     text without any token has a vector of zeros. `matrix` is float32 (chunks, dims) of unit rows, zeros where there is
-    no vector; of no dimension where the store finds the nearest itself.
+    no vector; of no dimension where the store finds the nearest itself. `passages` has the same number for all rows
+    that hold the same words, 0 for a row without any.
     """
 
     generation: int
@@ -169,10 +170,10 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def copied(self) -> Rows:
-        """Return the rows whose passage stands in several places."""
+        """Return the rows whose passage stands in several places, those of one passage side by side."""
         order = np.argsort(self.passages, kind="stable")
         numbers = self.passages[order]
-        # Beside an equal number on either side; 0 is of no passage, as are the two ends.
+        # A copy has an equal number before or behind it; 0 is of no passage, and stands beyond the two ends too.
         before, after = np.append(0, numbers)[:-1], np.append(numbers, 0)[1:]
         return np.asarray(order[(numbers != 0) & ((numbers == before) | (numbers == after))], np.int64)
 
@@ -263,7 +264,8 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, has_vector: Flags) -> tuple[Vectors, Flags]:
     """Return the vectors of `rowids` and which of them can be compared: no vector of a rowid ever changes.
 
-    Those that `last` has are taken over, the others of the `embedded` ones read; one of zeros is none to compare.
+    Those that `last` has are taken over, all others of the `embedded` ones are read. A vector of zeros has no direction
+    and cannot be compared.
     """
     last_rows = last.rows_of(rowids)
     carried = embedded & (last_rows >= 0)

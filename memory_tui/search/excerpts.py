@@ -57,6 +57,7 @@ def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
 
     `places` are (character, word), in order; at equal numbers of words the first window wins.
     """
+    # The end of each word in the line.
     ends = [start + len(word) for start, word in places]
     inside, best, bounds = Counter[str](), -1.0, (0, 0)
     # The number of the first word behind the window; `at` is that of its first word.
@@ -66,9 +67,10 @@ def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
         while end < len(places) and (end < at or ends[end] <= start + length):
             inside[places[end][1]] += 1
             end += 1
-        # A repeated word counts a little, so that of two windows with the same words the denser one wins.
+        # Different words count. A repeated one counts a little: of two windows with the same words the denser wins.
         value = sum(count > 0 for count in inside.values()) + 0.01 * (end - at)
         if value > best:
+            # A word that is longer than the window leaves it without any.
             best, bounds = value, (start, ends[end - 1] if end > at else start)
         if end > at:
             inside[word] -= 1
@@ -96,11 +98,14 @@ class Excerpt(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[int, int]:
-        """Return the first and the last line of the note that an agent reads."""
+        """Return the first and the last line of the note that an agent reads; a text may be cut before `last`."""
         return self.first, min(self.last, self.first + self.text.count("\n"))
 
     def leaves_out(self, line: int | None) -> str:
-        """Return that `line` of the hit's chunk is not sent, and what is, as a sentence; empty for one that is sent."""
+        """Return that `line` of the hit's chunk is not sent, and what is, as a sentence.
+
+        It is empty for a line that is sent, and for None.
+        """
         first, last = self.lines
         sent = f"an agent gets {self.hit.chunk.path}#L{first}-L{last} of it"
         # The pieces of one long line are lines of the chunk's text, which so has more of them than the note.
@@ -179,6 +184,7 @@ def _core(hit: Candidate, text: str, words: Collection[str]) -> _Core:
     ]
     first = hit.line - hit.chunk.start_line
     last = _led_to(lines, first)
+    # A line that leads to nothing stands alone.
     return _Core(lines, first, last if last < len(lines) else first)
 
 

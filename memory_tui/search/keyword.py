@@ -73,7 +73,8 @@ class KeywordSide(Struct, frozen=True):
 class Matcher(Struct, frozen=True):
     """Looks for words in those chunks of `corpus` that `eligible` marks.
 
-    `cut` is how FTS5 cuts words. Where the way to `join` words is AND, our own way tells its words alone.
+    `cut` is how FTS5 cuts words: unicode61 or trigram. Where `join` is AND, `recommended` returns a plan of words and
+    matches no chunk by them.
     """
 
     words: FullText
@@ -104,6 +105,7 @@ class Matcher(Struct, frozen=True):
         # Only an answer without a match has to tell which word killed it.
         counted = () if len(postings.rows) else unique[:_MOST_COUNTED]
         frequency = {word: len(self._holding(word)) for word in counted}
+        # The expression is told to people: FTS5 never sees a LIKE.
         letters = (f"text LIKE {tokens.quoted(f'%{word}%')}" for word in looked_through)
         expressions = *map(tokens.quoted, needed), *letters
         plan = QueryPlan(unique, (), " AND ".join(expressions), inside=self.cut != "unicode61")
@@ -133,7 +135,8 @@ class Matcher(Struct, frozen=True):
         corrected: tuple[Correction, ...] = ()
         # FTS5 has to find words whole.
         if spells and self.cut == "unicode61" and not query.plan.time_alone:
-            # Under AND nothing is matched: corrections are told only where some word is in no chunk.
+            # Under AND nothing is matched by corrections, which are only told: so those of an ASCII question are looked
+            # for only where some word is in no chunk.
             tells_all = self.join != "AND" or not query.rest.isascii()
             if tells_all or not all(count(meant)):
                 corrected = corrections(query.rest, meant, lambda word: count([word])[0], self._vocabulary)
@@ -141,7 +144,7 @@ class Matcher(Struct, frozen=True):
         all_words = *searched, *terms.common
         # A word that was not counted would weigh as if no chunk held it.
         count((*searched, *tokens.syllable_pairs(query.text)))
-        matches = searched and self.join != "AND"
+        matches = bool(searched) and self.join != "AND"
         plan = replace(
             query.plan,
             words=searched,
@@ -170,6 +173,7 @@ class Matcher(Struct, frozen=True):
         for number, word in enumerate((*words, *common)):
             counts = self._counts(word)
             bm25 -= lucene_idf(frequency[word], len(norm)) * (K1 + 1) * counts / (counts + norm)
+            # The common words come last: they add points, and match nothing alone.
             matched |= (counts > 0) & (number < len(words))
         rows = np.flatnonzero(matched & self.eligible)
         best = rows[np.argsort(bm25[rows], kind="stable")]
@@ -182,6 +186,7 @@ class Matcher(Struct, frozen=True):
 
     def _counts(self, word: str) -> Rows:
         """Return how often `word` stands in each row, by stems."""
+        # A chunk's rowid comes once for each place of the word in it.
         rows = self.corpus.refs.rowids.searchsorted(self.words.places(word))
         return np.bincount(rows, minlength=len(self.corpus))
 
@@ -216,6 +221,7 @@ class Matcher(Struct, frozen=True):
         """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.cut == "trigram"
         chosen = keywords(query, trigram=trigram)[: tokens.MOST_WORDS]
+        # Without a keyword the whole query is asked, and no piece of it is dropped.
         cut = dict.fromkeys(pieces(query, trigram=trigram) if chosen else ())
         dropped = tuple(word for word in cut if word not in {*chosen})
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
@@ -226,9 +232,11 @@ class Matcher(Struct, frozen=True):
         return KeywordSide(QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram), each=each)
 
     def _is_looked_through(self, word: str) -> bool:
+        """Return whether a word is too short for trigrams, so that texts are looked through for it."""
         return self.cut == "trigram" and len(word) < TRIGRAM
 
     def _holding(self, word: str) -> Rows:
+        """Return the rowids of the chunks that hold `word`."""
         return self.words.containing(word) if self._is_looked_through(word) else self.words.match([word]).rowids
 
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
@@ -240,7 +248,7 @@ class Matcher(Struct, frozen=True):
             # A repeat has no row of its own.
             firsts = self.words.originals(rowids[repeats])
             rows[repeats] = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids[repeats].tolist()])
-        # Row -1, which is none, does not count.
+        # A rowid that is gone has row -1, which leads to the last flag: that one says no.
         counts = np.append(self.eligible, False)[rows]
         rows, bm25 = rows[counts], bm25[counts]
         # Of equal ones that which stands first in the corpus is better.
@@ -387,6 +395,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
 
 def _in_latin(word: str) -> str:
+    """Return `word` of another script as it is spelled in Latin letters, in lower case."""
     # Its tables are read when the first such word is met.
     from anyascii import anyascii
 
@@ -430,7 +439,7 @@ def _meant(word: str, query: str, words: Vocabulary, frequency: Callable[[str], 
             return ""
     splits = [(word[:at], word[at:]) for at in range(2, len(word) - 1)]
     pairs = [" ".join(pair) for pair in splits if all(words.chunks_of.get(part) for part in pair)]
-    # Of several the one whose first word is longest.
+    # Of several pairs that notes hold side by side the one whose first word is longest.
     if apart := next(filter(frequency, reversed(pairs)), ""):
         return apart
     language = tokens.language_of(dict.fromkeys(tokens.WORD.findall(query.lower()), 1))
@@ -517,6 +526,7 @@ def _cut(segment: str, trigram: bool) -> Iterator[str]:
 
 
 def _bigrams(run: str) -> Iterator[str]:
+    """Return each two characters of `run` that follow one another."""
     return (run[at : at + 2] for at in range(len(run) - 1))
 
 

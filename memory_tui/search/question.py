@@ -29,6 +29,10 @@ what one word says at once: 先週 is "last" and "week".
 | f t & | from, to, and | |
 | i o j | in, the, of; `t` in other languages is "in" where no time is before it | |
 | T E | time of day; what makes the next no time: every, version | |
+| P | a date in figures, which its token holds | |
+| x | nothing of a time: any other word, and figures that are part of a name | |
+
+A mark is a token too, whose kind is the mark itself; `'` is also the ending of a genitive, and `?` stands at the end.
 """
 
 from __future__ import annotations
@@ -77,7 +81,7 @@ class Time(Struct, frozen=True):
     def nearness(self, day: dt.date) -> float:
         """Return what a note of `day` counts: less on each day after the span, when people tell of it.
 
-        In the span it is 1, of the newest from .5 on the first day to 1 on the last.
+        In the span it is 1; where the question asks for the newest, it rises from .5 on the first day to 1 on the last.
         """
         if self.holds(day):
             return 1.0 - 0.5 * (self.last - day) / (self.last - self.first) if self.newest else 1.0
@@ -139,6 +143,7 @@ def time_in(question: str, today: dt.date) -> Time | None:
     Of several expressions the longest counts, of equally long ones the first. "Since" and "before" leave one end open.
     """
     best: Time | None = None
+    # One line of tokens for each language that it may be asked in.
     for tokens in lines_of(question, today):
         for at, token in enumerate(tokens):
             reading = None if token.kind == "x" else _read(tokens[at : at + _MOST_TOKENS], today)
@@ -194,7 +199,8 @@ _CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), re.compile(form, re.I)) for 
 def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Floats:
     """Return 1 for each of `texts` with a line that holds such a `value` and all other `words` of the question, else 0.
 
-    The nearest heading above is of its line.
+    `value` is what the question calls it, as "ip": one of _CALLED matches it. The words may also stand in the nearest
+    heading above the line.
     """
     called, form = next((called, form) for called, form in _CALLED if called.fullmatch(value))
     needed = [frozenset(word_stems(word)) for word in words if not called.fullmatch(word)]
@@ -202,13 +208,16 @@ def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Float
 
 
 def _has_line_with(form: re.Pattern[str], needed: Sequence[frozenset[str]], text: str) -> bool:
-    """Return whether a line of `text` has a value of this form, and with its heading a stem of each word `needed`."""
+    """Return whether a line of `text` has a value of this form, and with its heading a stem of each word.
+
+    `needed` has the stems of each word.
+    """
     heading = ""
     for line in text.split("\n"):
         heading = line if line.startswith("#") else heading
         if form.search(line):
             stems = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
-            if not any(stems.isdisjoint(word) for word in needed):
+            if not any(stems.isdisjoint(of_word) for of_word in needed):
                 return True
     return False
 
@@ -247,12 +256,14 @@ def parts_of(question: str) -> tuple[str, ...]:
         if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
             parts.append((start, piece_end))
             start = next_start
+        # It asks nothing: it goes with the part right before it, unless that one ended by "?".
         elif parts and start == piece_start and question[parts[-1][1] - 1] in ".!":
             parts[-1] = parts[-1][0], piece_end
             start = next_start
         piece_start = next_start
     if not 1 < len(parts) <= _MOST_PARTS:
         return (question,)
+    # What asks nothing at the end goes with the last part.
     if question[start:].strip():
         parts[-1] = parts[-1][0], length
     return tuple(question[first:end].strip() for first, end in parts)
@@ -261,13 +272,14 @@ def parts_of(question: str) -> tuple[str, ...]:
 def question_parts(
     parts: Sequence[str], words: Sequence[str], corrected: Sequence[Correction]
 ) -> tuple[QuestionPart, ...]:
-    """Return the `parts` of a question with their `words`, those of `corrected` ones among them.
+    """Return each of the `parts` of a question with those of its searched `words` that stand in it.
 
-    None where fewer than two parts have any but function words.
+    A correction stands where the word does that it corrects. Returns no part where fewer than two have any such word.
     """
     result = []
     for part in parts:
         stems = {stem for _, _, stem in spans(part)}
+        # The words that stand in this part: corrections, pairs of characters, and all others by their stems.
         there = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
         there |= {word for word in words if word in part and is_cjk(word)}
         there |= {word for word in words if not is_cjk(word) and not stems.isdisjoint(word_stems(word))}
@@ -286,13 +298,18 @@ WEEK_STEMS = ("周", "週", "星期", "礼拜", "禮拜")
 
 @cache
 def lexicons() -> tuple[dict[str, Kinds], ...]:
-    """Return what each word says, in each language that separates words, English first; then in those that do not."""
+    """Return what each word says, as one dictionary for each language that separates words, English first.
+
+    The last dictionary is that of Chinese, Japanese and Korean together, which separate none.
+    """
     languages: list[dict[str, Kinds]] = []
     for row in Path(__file__).with_name("time_words.txt").read_text("utf-8").splitlines():
         kinds, _, words = row.partition(": ")
         if row.startswith("#"):
+            # It names the language whose words follow.
             languages.append({})
             continue
+        # "W3" is kind W with the value 3.
         says = tuple((kind[0], float(kind[1:] or 0)) for kind in kinds.split())
         for word in words.split():
             stem, *endings = word.split("|")
@@ -301,11 +318,15 @@ def lexicons() -> tuple[dict[str, Kinds], ...]:
 
 
 Figures = tuple[int | None, int, int | None]
-"""Year, month and day of a date in figures; without its year, or a month."""
+"""Year, month and day of a date in figures. The year is None where it is not written, the day where a month is meant;
+month 0 is no date."""
 
 
 class Token(NamedTuple):
-    """One kind, and where its word stands in the question; nowhere for an "in" that needs no word."""
+    """One kind with its value, both as the table above says, and where its word stands in the question.
+
+    An "in" that is not written has no length.
+    """
 
     kind: str
     value: float = 0
@@ -348,8 +369,10 @@ _MOST_CHARACTERS = 2_000
 def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     """Return the tokens of `question`, each with what it can be in a time, as read in each language.
 
-    A language counts of which it holds a word that may name a time, and each does where figures may.
+    Languages are left out of which it holds no word that may name a time, unless figures may name one. The last list
+    is that of Chinese, Japanese and Korean, where it holds such characters.
     """
+    # What is quoted names no time, unless all is quoted. Its place is filled, so that all else keeps its own.
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
     words = {*re.findall(r"[^\W\d_]+", text.lower())}
@@ -362,7 +385,10 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
 
 @cache
 def _telling() -> tuple[frozenset[str], ...]:
-    """Return the words of each language without one of which, or a figure, a question names no time."""
+    """Return the words of each language without one of which, or a figure, a question names no time.
+
+    Of an expression of several words it is the last.
+    """
     return tuple(
         frozenset(word.rpartition("_")[2] for word, kinds in lexicon.items() if _TELLING & {kind for kind, _ in kinds})
         for lexicon in lexicons()[:-1]
@@ -404,7 +430,7 @@ def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Tok
 
 
 def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kinds]) -> tuple[Kinds, int]:
-    """Return what the longest known expression from the first of `pieces` on says, and where it ends.
+    """Return what the longest known expression that begins with the first of `pieces` says, and where it ends.
 
     A piece that is unknown, or that stands inside an address or a name of a program, says `x`.
     """
@@ -427,13 +453,15 @@ def _role(question: str, before: list[Token], token: Token, behind: list[Token])
     text, kind = question[token.start : token.end], token.kind
     last = before[-1] if before else Token(".")
     led = _led(before)
+    # Where all is in capitals, or begins with them, a capital tells no name.
     shouts = question.isupper()
     is_title = text[:1].isupper() and last.kind not in ".?!:" and not shouts and not question.istitle()
     if led == "E" and kind not in "ojxi,":
         return "E"
     if kind == "-":
         return "t"
-    # "Tomorrow", or after a day, as a German noun, or behind "every": the morning.
+    # "Tomorrow", or after a day, as a German noun, or behind "every": the morning. `led` may be empty, and would be in
+    # any string: so it is looked for in a tuple.
     if text.lower() in ("morgen", "mañana", "amanhã") and (led in tuple("DWRriE") or (text == "Morgen" and is_title)):
         return "T"
     # "To" where a time comes before it; in other languages than English the same word is "in" elsewhere.
@@ -469,6 +497,7 @@ def _month_or_day(question: str, before: list[Token], token: Token, behind: list
     # The word before, where it says nothing of a time: "Black" in "Black Friday's".
     name = question[last.start : last.end] if last.kind == "x" else ""
     if follower == "'":
+        # The first word of a question has a capital anyway.
         is_name = name.isupper() if len(before) == 1 else name[:1].isupper()
         if text.lower() in _GIVEN_NAMES or (is_name and len(name) > 1):
             return "x"
@@ -487,11 +516,15 @@ def _led(before: list[Token]) -> str:
 
 
 def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt.date) -> list[Token]:
-    """Return what figures say: a date, an ordinal, a number, a year, two of them; `x` where they are part of a name."""
+    """Return what figures say: a date, an ordinal, a number or a year, or two of these with the dash between them.
+
+    It is `x` where they are part of a name, or of anything else that is no time. `before` are the tokens before them.
+    """
     text, nth = piece["figures"], piece["nth"]
     start, end = piece.span()
     left, right = question[start - 1 : start] if start else "", question[end : end + 1]
     # A number after a dash, four figures before a plural, or figures that touch letters, a sign or a unit are no time.
+    # The last token before is the dash, and what may be a date stands before that.
     follows_dash = left == "-" and not (len(before) > 1 and before[-2].kind in "MDYCO")
     counts_things = len(text) == 4 and re.match(r" (?!was|does|has|this)[a-z]{3,}s\b", question[end:])
     is_joined = re.match(rf"[^\W{_CJK}]|[.$€£#@+=\\:&]", left) or re.match(rf"[^\W{_CJK}.]|[%°€$@]", right)
@@ -515,7 +548,10 @@ def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt
 
 
 def _number(text: str, start: int, end: int, nth: str | None, today: dt.date) -> Token:
-    """Return a number as a year, where it has four figures, as an ordinal with its ending `nth`, or as itself."""
+    """Return a number as a year, where it has four figures, as an ordinal with its ending `nth`, or as itself.
+
+    Four figures that are no likely year are `x`.
+    """
     kind = "O" if nth else "C"
     if len(text) == 4:
         kind = "Y" if 1900 <= int(text) <= today.year + 5 and nth in (None, ".") else "x"
@@ -523,7 +559,7 @@ def _number(text: str, start: int, end: int, nth: str | None, today: dt.date) ->
 
 
 def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
-    """Return a date in figures, None for other figures; `dot` tells that one follows.
+    """Return a date in figures, None for other figures; `dot` tells that a dot follows them.
 
     Unless something before it tells that it is a date (`led`), what may be a version or an address is none.
     """
@@ -551,7 +587,10 @@ def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
 
 @cache
 def _asian_piece() -> re.Pattern[str]:
-    """Return the pattern of numbers with what they count, and of the longest known words."""
+    """Return the pattern of numbers with what they count, and of the longest known words.
+
+    Groups of one letter are called by the kind of what they match. `known` are words that begin as a number does.
+    """
     number = r"(?:(?<!\d)\d{1,3}(?!\d)|[〇一二两兩三四五六七八九十]+)"
     words = sorted(map(re.escape, lexicons()[-1]), key=len, reverse=True)
     numeral = [word for word in words if len(word) > 1 and word[0] in "一二三四五六七八九十"]
@@ -572,6 +611,7 @@ def _asian(question: str) -> list[Token]:
         name = piece.lastgroup or "x"
         start, end = piece.span()
         led, follower = _led(tokens), question[end : end + 1]
+        # The next character makes it part of a longer word.
         goes_on = "\u3040" <= follower <= "\ud7af" and follower not in _AFTER_HAN
         if name in ("known", "word"):
             kinds = lexicons()[-1][piece[0]]
@@ -597,6 +637,7 @@ def _asian(question: str) -> list[Token]:
 def _han(text: str) -> int:
     """Return a number up to 99 in Chinese figures, a year digit by digit, or any number in Arabic figures."""
     tens, ten, ones = text.rpartition("十")
+    # "十" alone is ten: no figure before it counts one, none behind it adds nothing.
     if ten:
         return _DIGITS_HAN.get(tens, 1) * 10 + _DIGITS_HAN.get(ones, 0)
     return int("".join(str(_DIGITS_HAN.get(digit, digit)) for digit in text))
@@ -609,19 +650,20 @@ _SATURDAY = 5
 
 
 def _days_ago(today: dt.date, days: int) -> Days:
-    """Return the day so many days before today; after it for a negative number."""
+    """Return the one day so many days before today, as a span; after today for a negative number."""
     return today - days * DAY, today - days * DAY
 
 
 def _months(year: int, month: int, count: int = 1) -> Days:
-    """Return `count` months from that one on, which may be numbered from another year's: 0 is December before."""
+    """Return `count` months from that one on; a `month` below 1 is of a year before: 0 is December."""
+    # Months are numbered on from January of year 0.
     number = 12 * year + month - 1
-    first, after = (dt.date(at // 12, at % 12 + 1, 1) for at in (number, number + count))
+    first, after = (dt.date(of_month // 12, of_month % 12 + 1, 1) for of_month in (number, number + count))
     return first, after - DAY
 
 
 def _calendar(today: dt.date, unit: str, back: int) -> Days:
-    """Return the week, weekend, month or year so many of them before this one.
+    """Return the week, weekend, month or year that lies `back` of them before this one.
 
     Weeks begin on Monday. Of weekends 0 is the latest that has begun, -1 the next.
     """
@@ -630,7 +672,7 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
     if unit == "m":
         return _months(today.year, today.month - back)
     if unit == "e" and back <= 0 and today.weekday() < _SATURDAY:
-        # That of this week is the next.
+        # That of this week has not begun, so it is the next (-1), and the latest (0) is last week's.
         back += 1
     monday = today - (today.weekday() + 7 * back) * DAY
     sunday = monday + 6 * DAY
@@ -638,7 +680,10 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
 
 
 def _weekday(today: dt.date, weekday: int, back: int) -> Days:
-    """Return the latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
+    """Return the `weekday`, 0 for Monday: by `back` 1 the latest before today, 2 the one before that, -1 the next.
+
+    0 is that of this week, whether past or to come.
+    """
     days = today.weekday() - weekday
     # At least one day ago for the latest, at most seven; at least one day ahead for the next.
     if back > 0:
@@ -661,10 +706,12 @@ def _some(today: dt.date, unit: str) -> Days:
 
 def _ago(today: dt.date, count: float, unit: str) -> Days:
     """Return so many units ago; the coarser the unit, the wider the span around that day."""
+    # A year and a half is 18 months.
     if unit == "y" and count % 1:
         unit, count = "m", count * 12
     slack = {"d": 0, "w": 3, "m": 7, "y": 45}[unit] * DAY
     day = today - round(count * _UNIT_DAYS[unit]) * DAY
+    # Of whole months the same day of that month, or its last one.
     if unit == "m" and not count % 1:
         first, last = _calendar(today, "m", round(count))
         day = first.replace(day=min(today.day, last.day))
@@ -672,7 +719,7 @@ def _ago(today: dt.date, count: float, unit: str) -> Days:
 
 
 def _few(today: dt.date, unit: str) -> Days:
-    """Return a few days, weeks, months or years ago: from two to five of them, of days to ten."""
+    """Return a few days, weeks, months or years ago: from five of them ago, of days ten, to two of them ago."""
     days = _UNIT_DAYS[unit]
     return today - (5 if days > 1 else 10) * days * DAY, today - 2 * days * DAY
 
@@ -702,7 +749,8 @@ def _latest(today: dt.date, months: Sequence[Days], day: int) -> Days:
 class _Parts(Struct, frozen=True):
     """What a rule matched in `tokens` on the day `today`; all rules take it as `p`.
 
-    `p["day"]` is the value of the part that a pattern calls `day`, 0 where it has none.
+    A token is one letter of what is matched: so a place in the `match` is the number of a token. `p["day"]` is the
+    value of the part that a pattern calls `day`, 0 where it has none.
     """
 
     match: re.Match[str]
@@ -713,16 +761,16 @@ class _Parts(Struct, frozen=True):
         return int(self.value(part))
 
     def value(self, part: str, other: float = 0) -> float:
-        """Return the value of a part, or `other`."""
+        """Return the value of the first token of a part; `other` where that part does not stand there."""
         return self.tokens[self.match.start(part)].value if self.get(part) else other
 
     def get(self, part: str) -> str | None:
-        """Return the kinds of a part; None where it does not stand there."""
+        """Return the letters of a part, one a token; None where it does not stand there."""
         return self.match.groupdict().get(part)
 
     @property
     def count(self) -> float:
-        """Return how many units: "half a", "two", "one and a half"."""
+        """Return how many units are named: .5 for "half a", 1.5 for "one and a half", 1 without a number."""
         if self.get("half"):
             return 0.5
         and_a_half = self.get("plus") or self.get("more")
@@ -738,7 +786,7 @@ class _Parts(Struct, frozen=True):
 
     @property
     def year(self) -> int | None:
-        """Return the year that is named, by its number or as "last year"."""
+        """Return the year that is named, by its number or as "last year"; None where none is."""
         named = self.tokens[self.match.start("year") : self.match.end("year")] if self.get("year") else []
         years = (t.value if t.kind == "Y" else self.today.year - t.value for t in named if t.kind in "YRrs")
         return next(map(int, years), None)
@@ -748,8 +796,10 @@ class _Parts(Struct, frozen=True):
         """Return the month that is named: of its year, last, this, next, or the latest that has begun."""
         month, back, today = self["month"], self.back, self.today
         year = self.year or today.year
+        # "Next March": of this year where it is to come.
         if self.year is None and back is not None and back < 0:
             year += 1 if month <= today.month else 0
+        # "Last March" is over; "March" alone may be this month. "This March" (0) is that of this year.
         elif self.year is None and back != 0:
             latest = _calendar(today, "m", 1)[0] if back else today
             year = latest.year if month <= latest.month else latest.year - 1
@@ -757,27 +807,37 @@ class _Parts(Struct, frozen=True):
 
     @property
     def span(self) -> Days:
-        """Return the unit that is named as last, this or next; several of it where it is a plural."""
+        """Return the unit that is named as last, this or next; several of it where it is a plural, but one weekend."""
+        # A unit has the value 1 where its word says several.
         if self.value("unit") == 1 and self.match["unit"] != "e":
             return _some(self.today, self.match["unit"])
         return _calendar(self.today, self.match["unit"], self.back or 0)
 
 
 def _units(p: _Parts) -> Days:
+    """Return the last units up to today, as many as are named; the next from today on."""
     is_ahead = p.back is not None and p.back < 0
     return _rolling(p.today, -p.count if is_ahead else p.count, p.match["unit"])
 
 
 def _day(p: _Parts) -> Days:
+    """Return a day of a month, with its year where that is named."""
     return _dated(p.today, p.year, p["month"], p["day"])
 
 
 def _in_figures(p: _Parts) -> Days:
+    """Return a date in figures, which is the last token of the match, or a month of a year."""
     year, month, day = p.tokens[p.match.end() - 1].date
+    # A month always has its year; year 0 is for the type alone.
     return _dated(p.today, year, month, day) if day else _calendar(dt.date(year or 0, month, 1), "m", 0)
 
 
 def _days_of_month(p: _Parts) -> Days:
+    """Return the days of "3 to 5 May".
+
+    Each end is dated by itself, as the latest such day, and today may lie between them: the year of the last is that
+    of both.
+    """
     first, last = (_dated(p.today, p.year, p["month"], p[day])[0] for day in ("from", "to"))
     return first.replace(year=last.year), last
 
@@ -854,10 +914,13 @@ _MOST_TOKENS = 24
 
 
 class _Reading(NamedTuple):
+    """A time that some tokens name from the first of them on."""
+
     length: int
     """How many tokens it takes."""
     days: Days
     any_year: bool = False
+    """Whether it is a day of a month whose year is not named."""
     joined: bool = False
     """Whether it goes from one span to another."""
 
@@ -900,6 +963,7 @@ def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading
     readings = []
     for read, p in _matches(_RULES, tokens, today):
         if days := _days(read, p):
+            # The year of a date in figures stands in its token, which is the last of the match.
             any_year = not p.year and (read is _day or (read is _in_figures and not tokens[p.match.end() - 1].date[0]))
             readings.append(_Reading(p.match.end(), days, any_year, read is _days_of_month))
     for read, p in _matches(_LEADING, tokens, today):
@@ -926,7 +990,10 @@ def _read_in(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Read
 
 
 def _joined(left: _Reading, tokens: list[Token], today: dt.date) -> _Reading | None:
-    """Return the span from `left` to one that follows behind "to" or "and"; None where none does."""
+    """Return the span from `left` to one that follows behind "to" or "and"; None where none does.
+
+    `tokens` begin with those of `left`.
+    """
     line = _line(tokens)
     link = _compiled("[tup&] i*").match(line, left.length)
     right = _read_in(tokens[link.end() :], today, ends=False) if link else None
@@ -945,13 +1012,14 @@ def _joined(left: _Reading, tokens: list[Token], today: dt.date) -> _Reading | N
     if start is None or not is_one or start.days[0] > right.days[1]:
         return None
     length = link.end() + right.length
+    # Japanese and Korean have a "to" behind the end as well: it is of the span, and no "before".
     if line.startswith("N", length):
         length += 1
     return _Reading(length, (start.days[0], right.days[1]), joined=True)
 
 
 def _days(read: Callable[..., Days], *parts: _Parts | Days) -> Days | None:
-    """Return what a rule reads; None for a day that does not exist."""
+    """Return what a rule reads in `parts`; None for a day that does not exist, or a span that ends before it begins."""
     try:
         first, last = read(*parts)
     except (ValueError, KeyError, OverflowError, StopIteration):

@@ -217,6 +217,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         candidates = [*nearest.tolist(), *matched, *of_days.tolist(), *titled]
         # What is folded is read too: where it stands tells of copies.
         _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[candidates])), texts)
+        # Milliseconds of embedding, and from each lap to the next, in the order of the names of `timings`.
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             question=question,
@@ -265,7 +266,7 @@ def _read(question: Question, files: Files, now: float) -> tuple[ParsedQuery, di
 
 
 def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
-    """Return the first `most` rows that are `shown` for `rows`, each once."""
+    """Return the first `most` rows that are `shown` for `rows`, each once; `shown` is by row of the corpus."""
     # As many more as there are folded ones, each of which may lead to a row that is there already.
     room = most + int(np.count_nonzero(shown != np.arange(len(shown))))
     return np.array(list(dict.fromkeys(shown[rows[:room]].tolist()))[:most], np.int64)
@@ -289,7 +290,7 @@ def _openclaw(
 
 
 def _texts(store: Store, corpus: Corpus, rows: Rows, read: dict[int, str]) -> list[str]:
-    """Return the texts of `rows`, from the store those that were not `read` before."""
+    """Return the texts of `rows`; those that `read` has not, which is by rowid, are read from the store into it."""
     rowids = corpus.refs.rowids[rows].tolist()
     read |= store.texts([*{*rowids} - read.keys()])
     with store.making_sense():
@@ -320,6 +321,7 @@ def _dated(matcher: Matcher, time: Time, of_time: dict[int, float], side: Keywor
     file_of, found = matcher.corpus.refs.file_of, side.postings.rows
     rows = np.flatnonzero(np.isin(file_of, list(of_time)) & matcher.eligible)
     if len(found) and not (side.plan.time_alone or time.newest):
+        # Those of that time which words found, in the order of words.
         rows = found[np.isin(found, rows)]
     return np.array(sorted(rows.tolist(), key=lambda row: -of_time[int(file_of[row])])[:most], np.int64)
 
@@ -347,6 +349,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
         return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
 
     def by_passage() -> Rows:
+        """Return for each row the first copy of its passage; `copied` has those of one passage side by side."""
         shown = np.arange(len(corpus))
         rows = corpus.copied[matcher.eligible[corpus.copied]].tolist()
         for _, group in groupby(rows, lambda row: corpus.passages[row]):
@@ -360,6 +363,7 @@ def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], rea
     words = [word for word in (*side.plan.words, *side.plan.counted) if not only_asks(word)]
     idf = {stem: lucene_idf(side.frequency.get(word, 0), len(corpus)) for word in words for stem in word_stems(word)}
     folded = set[str]()
+    # When copies are folded other matches move up, which may hold further repeated lines.
     while lines := _repeats(corpus, first_shown(shown, side.postings.rows, CANDIDATES), idf, read) - folded:
         folded |= lines
         # `openclaw` finds the chunks with all words of the line, of which some have it word for word.
@@ -427,6 +431,7 @@ def _hardly_known(query: str) -> tuple[str, float]:
     share = static_table().share_known(query)
     if share >= _KNOWN_LANGUAGE:
         return "", 1.0
+    # The first word of a character's name is its script.
     scripts = Counter(unicodedata.name(letter, "unknown").split()[0] for letter in query if letter.isalpha())
     script = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
     return _SPOKEN.get(script, script.title()), share if share >= _LEAST_KNOWN else 0.0
@@ -439,7 +444,7 @@ def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Float
     rows, vectors = corpus.once("windows", lambda: corpus.windows(store))
     closest, compared = cosine.copy(), ~np.isnan(cosine)
     if len(rows):
-        # `rows` rise, so that the windows of a chunk stand together from each of `first` on.
+        # `rows` rise, so that the windows of a chunk stand together; each of `first` is where those of a chunk begin.
         first = np.flatnonzero(np.diff(rows, prepend=-1))
         closest[rows[first]] = np.maximum.reduceat(products(vectors, vector), first)
         closest[~compared] = np.nan
@@ -474,12 +479,16 @@ def _compared(
     cosine[precise] = exact_cosines(vectors_of(store, corpus, precise), vector)
     # Equal ones by index, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = nearest[np.lexsort((nearest, -cosine[nearest]))]
+    # Folded ones are returned beside the `most`.
     nearest = nearest[: most + int(np.count_nonzero(folded[nearest]))]
     return cosine, nearest, nearest_by
 
 
 def _nearest(cosine: Floats, most: int) -> Rows:
-    """Return the `most` nearest rows, and those that rounding alone may have put below the last of them."""
+    """Return the `most` nearest rows, nearest first, and those that rounding alone may have put below the last of them.
+
+    Rows whose cosine is NaN were not compared.
+    """
     nearest = np.flatnonzero(~np.isnan(cosine))
     if len(nearest) > most:
         edge = np.partition(cosine[nearest], len(nearest) - most)[len(nearest) - most] - _ROUNDING

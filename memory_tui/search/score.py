@@ -146,14 +146,18 @@ class Candidates(Struct, frozen=True):
 
     table: Table
     vector_scale: float
+    """What cosines were divided by."""
     text_scale: float
+    """What negative bm25 was divided by; 1 under a rule that divides by nothing."""
     text_matches: int
+    """How many chunks the word side found in all."""
     dated: bool = False
     """Whether the query names a time of which there are notes, or asks for now where some say the same."""
     stages: tuple[SecondStage, ...] = ()
-    """What the second stage measures, one for each part of the question; none under a profile without one."""
+    """What the second stage measures: stages[0] the whole question, stages[1 + n] its part number n, where it has
+    parts. None under a profile without a second stage."""
     texts: Sequence[str] = ()
-    """What it is measured in."""
+    """The text of each candidate, where a second stage measures it."""
 
 
 def over_best(values: Floats, best: float) -> Floats:
@@ -178,7 +182,10 @@ def compares(evidence: Evidence, profile: Profile) -> bool:
 
 
 def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
-    """Return which sides can answer: by what the index has, what the query gives, and whether `hybrid` is on."""
+    """Return which sides can answer: by what the index has, what the query gives, and whether `hybrid` is on.
+
+    Our own profile alone asks for any word (OR), the releases of OpenClaw for all.
+    """
     hybrid = hybrid or bool(profile.fixed)
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
     if compares(evidence, profile) or (evidence.question.pointless and profile.missing_side == "zero"):
@@ -189,7 +196,7 @@ def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
 
 
 def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
-    """Return the word side by the profile's own way of asking."""
+    """Return the word side by the profile's own way of asking: any word (OR) is that of `recommended` alone."""
     if rules.profile.join == "OR":
         return evidence.recommended
     if rules.profile.text_score == "boosted":
@@ -213,6 +220,7 @@ def _merged(search: KeywordSide, rules: Rules) -> KeywordSide:
         for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
             if row not in best or score > best[row][0]:
                 best[row] = score, rank
+    # Rows, the best score first.
     order = sorted(best, key=lambda row: -best[row][0])
     postings = Postings(np.array(order, np.int64), np.array([best[row][1] for row in order], np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
@@ -286,8 +294,10 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["text"] = [_keyword_score(hits.get(row), mode) for row in rows.tolist()]
         table["ordering"] = [_unmatched(hits.get(row)) for row in rows.tolist()]
     else:
+        # Where the missing side is "computed", the text of what the vector side alone proposed counts as well.
         proposed = (table["text_rank"] > 0) | (profile.missing_side == "computed")
         counts = ~np.isnan(bm25) & proposed & (mode != "vectors only")
+        # -1 stands in for a bm25 that does not count; its score is replaced by 0.
         table["text"] = np.where(counts, _text_scores(profile, np.where(counts, bm25, -1.0), text_scale), 0.0)
 
     table["age_days"] = ages_of(evidence, profile).days(table["file"])
@@ -318,6 +328,7 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
     nearest window is put in the place of the chunk's `cosine`.
     """
     with_vector = ~np.isnan(table["cosine"])
+    # Unless the missing side is "computed", a cosine counts only where the vector side proposed the chunk.
     if profile.missing_side != "computed":
         with_vector &= table["vector_rank"] > 0
     values = np.where(with_vector, table["cosine"], 0.0)
@@ -375,10 +386,14 @@ def newness(held: Floats, age_days: Floats) -> Floats:
 def _stages(
     evidence: Evidence, side: KeywordSide, mode: Mode, first: Rows, rows: Rows, texts: Sequence[str]
 ) -> tuple[SecondStage, ...]:
-    """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
+    """Return the second stage of the whole question, and behind it that of each of its parts, if it has any.
+
+    `first` are the numbers in `rows` and `texts` of the candidates that a ranking without knobs has first. What is made
+    is kept for other rankings of the same evidence.
+    """
     plan = side.plan if mode != "vectors only" else QueryPlan(parts=side.plan.parts)
     searched = *plan.words, *plan.counted
-    # That of the whole question comes first: the level of an answer goes by it.
+    # The level of an answer goes by the whole question.
     questions = [(evidence.question.query, searched)]
     questions += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
     stages = list[SecondStage]()
@@ -414,7 +429,10 @@ def _unmatched(hit: Hit | None) -> float:
 
 
 def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
-    """Return `rows` without those that are never recalled, in the order in which equal ones stand."""
+    """Return `rows` without those that are never recalled, in the order in which rows of equal score stand.
+
+    `hits` are those of the lexical side, by row.
+    """
     never = lexical_2026_9.dropped(evidence.lexical.annotations)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
 
@@ -429,7 +447,7 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
 
 
 def column(values: Sequence[float]) -> Floats:
-    """Return one value for each of the rules, to be spread over candidates."""
+    """Return `values`, one for each of the rules, as (rules, 1), which numpy spreads over candidates."""
     return np.array(values, dtype=np.float64)[:, None]
 
 
@@ -464,7 +482,8 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
         order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
         total = share * (1.0 - second) * hybrid + share * second * scored["second"]
         penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
-        # Neighbours are looked for among `used` alone: so the order tells places there.
+        # Neighbours are looked for among `used` alone: so the order is given as places in that list, and what is
+        # returned is led back to candidates.
         places = np.searchsorted(used, order)
         lost, twin = second_stage.spread((total + added)[:, used], places, table[used], penalty)
         scored["lost"][:, used] = lost
@@ -490,18 +509,20 @@ def _score_named(table: Table, scored: Table) -> None:
 def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) -> tuple[Rows, Rows]:
     """Fill in what the second stage gives by each of the rules where it is `on` (rules, 1).
 
-    `first` is the score of the first stage (rules, candidates). Returns the candidates that are looked into, best
-    first, by each of the rules, and as one rising list.
+    `first` is the score of the first stage (rules, candidates). Returns the candidates that are looked into: best
+    first by each of the rules, which is (rules, k), and those of all rules once, rising.
     """
     order = np.argsort(-first, axis=1, kind="stable")[:, :CANDIDATES]
     inside = np.zeros(first.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
-    # Few candidates are among the first under any of the rules: only these are measured and compared.
+    # Of all candidates only those are measured that are among the first under some rule.
     used = distinct(order.ravel())
     rows = candidates.table["row"][used].tolist()
     texts = [candidates.texts[at] for at in used.tolist()]
-    # Of a question in parts a chunk answers one, that which it answers best.
+    # stages[0] is the whole question, which counts where it has no parts. Of several parts a chunk answers the one that
+    # it answers best.
     stages = candidates.stages[1:] or candidates.stages
+    # Of each stage (rules, used): the share of each measure times the weight of that measure, added up.
     by_part = [second_stage.shares(stage.measure(rows, texts), inside[:, used]) @ stage.weights for stage in stages]
     scored["inside"] = inside
     if len(stages) > 1:
