@@ -650,15 +650,17 @@ def _inside(folder: str, below: str) -> str:
 
 
 def _hit(rank: int, row: Any, collections: Mapping[str, Collection], workspace: str) -> QmdHit:  # noqa: ANN401
-    """Return the hit of a row that QMD printed; number `rank` of its answer. Raises QmdFailure for an unsound row.
+    """Return the hit of a row that QMD printed, the number `rank` of its answer. Raises QmdFailure for an unsound row.
 
-    A row is unsound without a number or text, of an unknown collection, or where its file lies outside the collection.
+    A row is unsound without a score or text, of an unknown collection, or where its file is hidden, or lies outside the
+    collection. It names its file as `qmd://COLLECTION/PATH`, the path below the collection's folder.
     """
     row = row if isinstance(row, Mapping) else {}
     file, score, snippet = row.get("file"), row.get("score"), row.get("snippet", row.get("body"))
     address = re.fullmatch(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?", file) if isinstance(file, str) else None
     name, below = (unquote(part) for part in address.groups()) if address else ("", "")
     collection = collections.get(name)
+    # A row has a part of the text as `snippet`, or the whole of it as `body`.
     is_complete = isinstance(snippet, str) and isinstance(score, int | float) and math.isfinite(score)
     is_plain = not _HIDDEN.search(below) and {"", ".", ".."}.isdisjoint(below.split("/"))
     absolute = _inside(collection.path, below) if collection is not None and is_plain else ""

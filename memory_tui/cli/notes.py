@@ -222,7 +222,7 @@ def _silent(findings: Findings) -> list[str]:
 
 
 def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) -> int:
-    """Carry out an action on the chosen suggestions, which are of one kind."""
+    """Carry out the action `--do` on the chosen suggestions, which are of one kind and so have the same actions."""
     if not chosen:
         raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
     actions = {_spelled(action): action for action in chosen[0].actions}
@@ -232,12 +232,13 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     data: dict[str, object] = {"id": chosen[0].id, "done": "" if args.dry_run else args.do}
     if len(chosen) > 1:
         data["ids"] = [suggestion.id for suggestion in chosen]
-    # These only remember a decision, and change no note.
+    # These three only remember a decision, and change no note.
     if action in ("keep", "none", "snooze"):
         return show(args, data, [_decide(args, engine, chosen, action)])
     curator = engine.notes.curator
     change = checks.changes(chosen, action, curator)
     diff = [*map(str, diff_lines(change))]
+    # With --dry-run this shows the change and asks nothing.
     may = agreed(args, [change.title, *change.notes, *diff], "Change these notes?")
     if args.dry_run:
         return show(args, data | {"title": change.title, "diff": diff})

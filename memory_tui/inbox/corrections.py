@@ -303,7 +303,10 @@ class Corrections:
                 yield Correction(new, old, opposite=True)
 
     def _marked(self) -> Iterator[Correction]:
-        """Yield lines that are marked as overtaken, with the line soon below that holds instead."""
+        """Yield lines that are marked as overtaken, with the line soon below that holds instead.
+
+        That is within 25 lines of the note, and shares at least three tenths of the weight of the older line's words.
+        """
         for index, old in enumerate(self.lines):
             # A task that is struck through is done, and nothing holds instead.
             if not is_overtaken(old.text) or (not is_marked(old.text) and _TASK.search(old.text)):

@@ -125,10 +125,11 @@ class Authors:
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))
         self._moves, self._made, self._ledger = tuple(moves), made, ledger or {}
+        # What explained a change of a note so far: an act, or a row of the ledger, with the path of the note.
         self._used: set[frozenset[str]] = set()
 
     def of(self, change: NoteChange) -> Author:
-        """Return who made `change`."""
+        """Return who made `change`: the first that the bytes, the ledger, git or a command name; UNKNOWN for nobody."""
         if acts := self._by_bytes(change):
             return self._only(change, acts, "bytes")
         if author := self._by_ledger(change) or self._by_git(change):
@@ -168,6 +169,7 @@ class Authors:
         ended = [(act, claim) for act, claim in claims if since <= act.use.end + _SLACK]
         near = [(act, claim) for act, claim in ended if act.use.at - _EARLY <= change.at][-_LONGEST_CHAIN:]
         acts = []
+        # Session by session, told apart by identity: acts of two sessions make no change together.
         for session in {id(act.session) for act, _ in near}:
             # What the note may hold after the claims of one session so far. The text before the change is always among
             # it, because any claim may be the first that was part of the change.
@@ -180,7 +182,10 @@ class Authors:
         return acts
 
     def _by_ledger(self, change: NoteChange) -> Author | None:
-        """Return whom OpenClaw's ledger names for this text at this time; None where it has no such row."""
+        """Return whom OpenClaw's ledger names for this text at this time; None where it has no such row.
+
+        UNKNOWN where the row explained an earlier change: then somebody else brought the same text back.
+        """
         row = self._ledger.get(change.path)
         if row is None or change.after is None or row.file_hash != text_hash(change.after):
             return None
@@ -191,7 +196,10 @@ class Authors:
         return Author("openclaw", row.session_key or row.session_id, "ledger") if is_new else UNKNOWN
 
     def _by_git(self, change: NoteChange) -> Author | None:
-        """Return git, or the agent whose command ran it; None where none of git's moves made the change."""
+        """Return git, or the agent whose command ran it; None where none of git's moves made the change.
+
+        It is git where no command with the word "git" ran then, or those of several agents did.
+        """
         for move in self._moves:
             if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
                 owners = {act.owner for act in self._running(change) if re.search(r"\bgit\b", act.command)}
@@ -210,7 +218,7 @@ class Authors:
 
 
 def _act(session: HostSession, use: ToolUse) -> Act:
-    """Return what a call did, as far as it tells."""
+    """Return what a call did, as far as it tells: a command of a shell, or claims about files, or neither."""
     args = use.args
     command = args.get("command", args.get("cmd"))
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
@@ -231,6 +239,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
 def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd: str) -> Iterator[Claim]:
     """Yield the claims of a tool that writes files. Raises AttributeError, LookupError, TypeError, ValueError."""
     path = _real(Path(cwd) / str(args.get("file_path") or args.get("path") or ""))
+    # Claude Code has Write, Edit and MultiEdit, OpenClaw write and edit, Codex and OpenClaw apply_patch.
     if name in ("Write", "write"):
         # Into its own memory Claude Code writes more than the model said: the answer has the text that was written.
         yield Claim(path, "write", details.get("content", args.get("content")))
@@ -243,6 +252,7 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
     elif name == "edit":
         yield Claim(path, "edit", edits=tuple(Replacement(edit["oldText"], edit["newText"]) for edit in args["edits"]))
     elif name == "apply_patch" and "changes" in details:
+        # The answer tells what the patch did: path -> how it changed the file there.
         for place, change in details["changes"].items():
             if change["type"] == "add":
                 yield Claim(_real(place), "write", change["content"])
@@ -287,15 +297,16 @@ def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
             old, new = [], []
             head = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", text)
             # Lines are numbered as in the new text, for the hunks above are replaced by then. Of a hunk without new
-            # lines it is the number of the line above.
+            # lines it is the number of the line above. 0 is a head without numbers, as a model writes it.
             line = int(head[1]) + (1 if head[2] == "0" else 0) if head else 0
+        # Any other line is a remark, such as that the last line has no end.
         elif text[:1] in (" ", "-", "+"):
             old += [f"{text[1:]}\n"] if text[:1] != "+" else []
             new += [f"{text[1:]}\n"] if text[:1] != "-" else []
 
 
 def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
-    """Return what a note that held `before` may hold after a claim, nothing where the claim does not fit it.
+    """Return what a note that held `before` may hold after a claim: no text at all where the claim does not fit it.
 
     A patch does not tell whether the last line has a line end, so both texts are returned.
     """
@@ -382,9 +393,11 @@ class Step(Struct, frozen=True):
 def _steps(command: str, cwd: str) -> tuple[Step, ...]:
     """Return the programs of a command, in the order in which they stand; none where it cannot be read."""
     # The search for the end of a heredoc may go through all that follows, so less is read the more of them there are.
+    # A backslash at the end of a line joins it with the next.
     command = command[: _LONGEST_COMMAND // (1 + command.count("<<"))].replace("\\\n", " ")
     bodies = (match[4] for match in _HEREDOC.finditer(command))
     lexer = shlex.shlex(_HEREDOC.sub(r"<< \3", command), posix=True, punctuation_chars=_OPERATORS)
+    # A line end is an operator, no blank; "#" begins no comment, for it may stand in a word.
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
     steps, words, folder = list[Step](), list[str](), cwd
     text, target, appends = None, "", False
@@ -406,6 +419,7 @@ def _steps(command: str, cwd: str) -> tuple[Step, ...]:
                 step = Step(tuple(words), folder, text, target, appends)
                 folder = os.path.normpath(step.at(step.args[0])) if words[:1] == ["cd"] and step.args else folder
                 steps += [step] if words else []
+                # What goes through a pipe is read by the next program.
                 text = _printed(step) if token == "|" and not target else None
                 words, target, appends = [], "", False
     except (ValueError, LookupError, StopIteration):
@@ -441,7 +455,7 @@ def _unescaped(text: str) -> str:
 
 
 def _wrote(act: Act, change: NoteChange) -> bool:
-    """Tell whether the note holds what it has after `change` when all steps of a command were run on it."""
+    """Tell whether the steps of a command, run on what the note held before `change`, make what it held after."""
     steps = _steps(act.command, act.cwd)
     # Whether echo reads escapes depends on the shell, which is not known.
     return any(change.after == _after(steps, change, escapes=escapes) for escapes in (False, True))
@@ -625,7 +639,10 @@ def sentence(author: Author | None) -> str:
 
 
 def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
-    """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
+    """Say of how many changes by others nobody knows who made them; empty where there is none.
+
+    `changes` has the authors, each with the number of changes.
+    """
     counts = list(changes)
     total = sum(count for _, count in counts)
     unknown = sum(count for author, count in counts if author is None or not author.host)
@@ -708,7 +725,10 @@ class Repository:
         return "" if top is None else _git(top, "rev-list", "--max-parents=0", "HEAD").decode().split()[-1]
 
     def moves(self, since: float) -> list[Move]:
-        """Return what moved HEAD after `since` and may have written files; a commit writes none. Raises GitFailed."""
+        """Return what moved HEAD after `since` and may have written files; a commit writes none. Raises GitFailed.
+
+        They come in the order of the reflog, oldest first.
+        """
         top = self.top()
         if top is None:
             return []
@@ -753,7 +773,10 @@ class Repository:
 
 
 def _git(folder: Path, *words: str) -> bytes:
-    """Run git in `folder` and return what it prints. Raises GitFailed."""
+    """Run git in `folder` and return what it prints. Raises GitFailed.
+
+    A folder that another user owns is read all the same (safe.directory): nothing that its settings name is run.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(

@@ -119,7 +119,7 @@ State = tuple[Unit, int, int, Cut | None]
 
 
 def _limit(config: Config, key: str, usual: int) -> tuple[int, str]:
-    """Return OpenClaw's limit `key`, `usual` unless `config` sets it, with its origin."""
+    """Return OpenClaw's limit `key`, `usual` unless `config` sets a number above 0, with where it is from in words."""
     entry = config.entries.get(f"agents.defaults.{key}")
     if entry is None or not isinstance(entry.value, int) or entry.value <= 0:
         return usual, "OpenClaw's default"
@@ -234,7 +234,7 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
 
 
 def _openclaw(text: str, host: HostLimit, name: str) -> State:
-    """Return how much OpenClaw reads, and where it cuts."""
+    """Return how much of the note `name` OpenClaw reads, in characters, and where it cuts."""
     trimmed = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(trimmed)
     head, tail = shares(length, host.limit, name, newer=host.newer) if length > host.limit else (length, 0)
@@ -250,8 +250,10 @@ def _claude(text: str, host: HostLimit) -> State:
     trimmed = text.strip(jsstring.WHITESPACE)
     lines = trimmed.count("\n") + 1 if trimmed else 0
     size = len(trimmed.encode())
+    # How many characters each of the two limits keeps.
     by_lines = len("\n".join(trimmed.split("\n", CLAUDE_LINES)[:CLAUDE_LINES]))
     by_bytes = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
+    # A line end just behind the limit (+ 1) leaves the last line whole.
     last_end = trimmed.rfind("\n", 0, by_bytes + 1)
     if size > host.limit and last_end >= 0:
         # The cut goes back to the end of the last whole line, if there is one.
@@ -261,6 +263,7 @@ def _claude(text: str, host: HostLimit) -> State:
     if kept < len(trimmed):
         # `kept` counts in the trimmed text, a cut in the whole note.
         start = text.find(trimmed)
+        # What is lost begins with a character, not with the end of the last line that is read.
         from_next_line = kept + 1 if trimmed[kept] == "\n" else kept
         cut = _cut(text[: start + len(trimmed)], start + from_next_line, start + len(trimmed))
     if lines > CLAUDE_LINES and by_lines <= by_bytes:

@@ -171,7 +171,7 @@ class Lines(Struct, frozen=True):
 
     @property
     def end(self) -> str:
-        """Return the line end that most lines have."""
+        """Return the line end that most lines have, LF where it is as many as CR LF."""
         windows = sum(line.endswith("\r\n") for line in self.lines)
         return "\r\n" if windows * 2 > sum(line.endswith("\n") for line in self.lines) else "\n"
 
@@ -337,7 +337,9 @@ def sections(texts: Sequence[str]) -> list[Section]:
 
 
 def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
-    """Return the lines that belong together with `line`: a list item with what is indented below it, or a paragraph."""
+    """Return the first and the last line (from 1) of what `line` belongs to: a list item with what is indented below
+    it, or a paragraph. A blank line and a heading are alone.
+    """
     # Headings become blank, as both end a block. A blank line in front and one behind end the first and the last block,
     # and the index of a line is its number.
     lines = ["", *("" if HEADING.match(text) else text for text in texts), ""]
@@ -570,12 +572,13 @@ def common_head(first: bytes, second: bytes) -> bytes | None:
 
 
 def _whole(side: Side, texts: tuple[bytes | None, bytes | None, bytes | None], merged: bytes | None) -> Merge:
-    """Return a merge of one hunk; `texts` are base, mine and other."""
+    """Return a merge of one hunk, which is decided for the whole note; `texts` are base, mine and other."""
     base, mine, other = (tuple(_lines(text or b"")) for text in texts)
     return Merge((Hunk(side, base, mine, other),), merged)
 
 
 def _closed(text: bytes, end: bytes) -> bytes:
+    """Return `text` with the line end `end` behind a last line that has none."""
     return text if not text or text.endswith(b"\n") else text + end
 
 
@@ -588,7 +591,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 def _hunks(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[Hunk]:
     """Yield the texts cut where all three agree, and between; diff3 as Khanna, Kunal and Pierce describe it (2007)."""
-    # Where the last run that all share ended, in base, mine and other.
+    # Where the last run that all share ended, in base, mine and other. What stands before the next run is changed.
     ends: tuple[int, ...] = (0, 0, 0)
     for *starts, count in _agreed(base, mine, other):
         texts = zip((base, mine, other), ends, starts, strict=True)
@@ -637,7 +640,7 @@ Run = tuple[int, int, int]
 
 def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]:
     """Return the runs that two sequences share, in order."""
-    # What both begin and end with is quickly seen, and only what is between is compared.
+    # What both begin and end with (`head` and `tail` items) is quickly seen, and only what is between is compared.
     most = min(len(before), len(after))
     head = next((count for count in range(most) if before[count] != after[count]), most)
     tail = next((count for count in range(most - head) if before[-1 - count] != after[-1 - count]), most - head)

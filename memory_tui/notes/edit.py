@@ -85,6 +85,7 @@ class Planner(Struct, frozen=True):
 
         With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
         """
+        # The block is looked for when it is known where the line stands now.
         is_block = last is None
         last = first if last is None else last
         note = self._note(path)
@@ -171,7 +172,10 @@ class Planner(Struct, frozen=True):
     # --- lines to another note ---------------------------------------------------------------------------------------
 
     def choices(self, spot: Spot) -> Sequence[str]:
-        """Return the headings of the curated note that the lines could go below, the best first, equal titles once."""
+        """Return the titles of the curated note that the lines could go below, the best first, equal ones once.
+
+        Titles that differ in letter case alone are equal.
+        """
         texts = Lines.of(current(self.roots, self._target())).texts()
         titles: dict[str, str] = {}
         for _, section in promoting.ranked(texts, "\n".join(spot.texts()), spot.around()):
@@ -412,6 +416,7 @@ def _words(text: str) -> str:
 def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
     """Return the lines of an entry, written as the last entry with a time, else with the mark of the last item."""
     # What stands before and behind the time in the entries, and the marks of bullet lists; the last of each is taken.
+    # `style` are the lines of the log so far.
     timed = [match.groups() for line in style if (match := _TIMED.match(line))]
     marks = ["-", *(match[2] for line in style if (match := ITEM.match(line)) and match[2] in "-*+")]
     mark, before_time, after_time = timed[-1] if timed else (f"{marks[-1]} ", "", " ")
@@ -421,7 +426,10 @@ def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
 
 
 def _gap(texts: list[str]) -> list[str]:
-    """Return a blank line for in front of an entry that does not follow another one, else none."""
+    """Return the lines to put in front of a new entry at the end of `texts`: a blank one, or none.
+
+    None is needed behind another entry, and behind a line that is blank already.
+    """
     last = texts[-1]
     # What is indented belongs to the item above it.
     outer = [line for line in texts if ITEM.match(line) or not line.startswith((" ", "\t"))]
@@ -486,6 +494,7 @@ class Curator:
         with self.journal.locked():
             self._settle()
             until = deadline()
+            # Again as long as somebody writes between the plan and the write, up to the deadline.
             for attempt in count():
                 try:
                     files = planned(self.roots, change.files, merging=merging)
@@ -690,6 +699,7 @@ def curator(plan: Plan, changed: Changed = len) -> Curator:
     journal.most_days = plan.settings.whole("history.days")
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
     hosts = budget.hosts(plan.config, plan.roots.workspace)
+    # Without OpenClaw's database there is no ledger, so that no change affects the trust of a note.
     trust = trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None
     links = LinkIndex(plan.roots)
     planner = Planner(plan.roots, plan.clock, links, hosts=hosts, trust=trust, zone=plan.config.time_zone)
@@ -709,6 +719,7 @@ def _stack(entries: tuple[JournalEntry, ...], kind: str) -> list[tuple[JournalEn
         if entry.state != "done" or entry.kind == "trust":
             # Changes of trust wrote OpenClaw's ledger, which is only read now.
             continue
+        # 0, for a change that is no undo or redo, is the number of no change.
         if entry.undoes in undo:
             original, _ = undo.pop(entry.undoes)
             redo[original.id] = original, entry

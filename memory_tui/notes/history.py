@@ -56,9 +56,10 @@ def who(change: Edit | JournalEntry) -> str:
 def history(
     journal: Journal, path: str | None = None, *, until: int = 0, most: int = 500, joined: bool = True
 ) -> tuple[JournalEntry, ...]:
-    """Return what became of all notes, or of one, newest first: at most so many edits before the number `until`.
+    """Return what became of all notes, or of one, newest first: of at most `most` edits before the number `until`.
 
-    With `joined` edits of many notes at once by one author are one entry. Raises EditRefused.
+    An `until` of 0 sets no bound. With `joined` edits of many notes at once by one author are one entry. Raises
+    EditRefused.
     """
     edits = journal.edits(path, until=until, most=most)
     # Where there are older ones, those of this program before the oldest edit are left to the next call.
@@ -74,7 +75,7 @@ def _newest(entry: JournalEntry) -> tuple[float, int]:
 
 
 def by_others(edits: Iterable[Edit], *, joined: bool) -> list[JournalEntry]:
-    """Return what others did of `edits`, newest first. Both sort orders are the same: newest first.
+    """Return those of `edits` that others made as entries, newest first like `edits`.
 
     With `joined` what one author did to many notes at once is one entry, else each edit is.
     """
@@ -108,7 +109,7 @@ def entry_of(burst: Sequence[Edit]) -> JournalEntry:
 
 
 def _deeds(notes: Iterable[RecordedNote]) -> str:
-    """Say what was done to how many notes; what was removed here and made there was moved."""
+    """Say what was done to how many notes, as "changed 2 notes, moved 1 note"; what is gone here and new there moved."""
     gone = Counter(note.before for note in notes if note.after is None)
     counts = Counter[str]()
     for note in notes:
@@ -183,7 +184,8 @@ def _edits_of(journal: Journal, path: str, until: int = 0) -> Sequence[Edit]:
     edits = journal.edits(path, until=until, most=_MOST_STEPS)
     if edits and edits[-1].kind == "rename" and edits[-1].before is None:
         *later, move = edits
-        # Of what the record has forgotten there is no more to follow.
+        # The same change let the note go at its old path (`after` is None). Where the record has forgotten that row,
+        # the rename stands for itself, and there is no more to follow.
         old = next((edit for edit in journal.edits(since=move.id - 1, until=move.id + 1) if edit.after is None), move)
         return (*later, replace(move, before=old.before), *_edits_of(journal, old.path, until=move.id))
     return edits
@@ -454,12 +456,14 @@ class Recorder:
         self._waiting: set[str] = set()
         """Notes to be looked at again, by stored path."""
         self._gone: set[str] = set()
+        """Notes that were missing when last looked at; at the second look in a row they count as deleted."""
         self._mark: tuple[object, ...] | None = None
         """What the last complete look was of; None where it left something to see."""
         self._trouble = ""
         self._untold = deque[Edit]()
         """Recorded edits that took lines away, of which nobody was told yet."""
         self._telling, self._teller = threading.Lock(), threading.Thread()
+        """One thread at a time tells of losses; the one that was started last for it, at first one that never ran."""
 
     def see(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
         """Record the notes at the absolute paths `changed`, and those that wait since the last look.
@@ -620,6 +624,7 @@ class Recorder:
             # The list of files says what cannot be read.
             self._mark = None
             return None
+        # A time that is still to come is that of a clock which was set back since.
         at = min(time.time(), status.st_ctime_ns / 1e9)
         now = len(data), status.st_mtime_ns, status.st_ctime_ns, status.st_dev
         return Sight(path, data, at, *now, fresh=fresh is None or status.st_ctime_ns >= fresh)

@@ -427,7 +427,11 @@ class Journal:
         *,
         settled: bool = False,
     ) -> JournalEntry:
-        """Write an entry; the notes of one that is `settled` are now what it left."""
+        """Write an entry, which gets the next number where it has 0, and return it with number and recorded notes.
+
+        Where `files` is None the notes stay as they were recorded. The notes of an entry that is `settled` are now what
+        it left.
+        """
         entry = replace(entry, id=entry.id or connection.execute(_NEXT, (scope,)).get)
         fields = entry.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
         values = self._scope, *map(storable, fields), json.dumps({"left": entry.left})
@@ -464,8 +468,12 @@ class Journal:
         return RecordedNote(file.path, before, after, file.mode, file.mtime_ns)
 
     def _name_editor(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
-        """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
+        """Name the editor for what the recorder saw of the note while it was open; what tells the same as `made` goes.
+
+        `made` is the change that the editor made of one note, `since` the last one from before it was opened.
+        """
         note = made.files[0]
+        # Edits of that note between the two that no program of ours made and no author is known for.
         these = """WHERE scope = ?1 AND path = (SELECT id FROM note_path WHERE scope = ?1 AND path = ?2) AND id > ?3
             AND id < ?4 AND author IS NULL AND id NOT IN (SELECT id FROM note_change WHERE scope = ?5)"""
         values = scope, storable(note.path), since, made.id, self._scope
@@ -475,7 +483,7 @@ class Journal:
         connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, author_id))
 
     def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
-        """Write down what became of one note since it was last seen."""
+        """Write down what became of one note since it was last seen; return that as an edit, None for nothing."""
         path_id = row_id(connection, "note_path", scope=scope, path=sight.path)
         last_blob, last_size = next(connection.execute("SELECT blob, size FROM note_path WHERE id = ?", (path_id,)))
         # A note without a size was never seen. Its first text is a change only if it is new and all notes were known.
@@ -519,6 +527,7 @@ class Journal:
             return blob
         # Who reads a version waits until the whole chain is unpacked, so that of a large text is shorter.
         depth = 0 if base is None else connection.execute(_sql("depth"), (base,)).get
+        # + 1, because a text may be empty.
         may_rest = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
         prefix = (prefix or _text(connection, base)) if may_rest else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
@@ -576,7 +585,10 @@ class Journal:
         return self._run(lambda c, _: how(c) if c.table_exists(None, "note_start") else nothing, write=False)
 
     def _run(self, how: Callable[[apsw.Connection, int], T], *, write: bool = True) -> T:
-        """Return what `how` makes of the connection and the number of the workspace, which is 0 to read only."""
+        """Return what `how` makes of the connection and the number of the workspace, in one transaction.
+
+        To read only, without `write`, no table is made, and the number is 0.
+        """
         try:
             # A broken database is set aside with a warning; the second attempt makes a new one.
             for tell in (state_db.warn, None):
@@ -596,7 +608,7 @@ class Journal:
     # --- the journal of 0.2 -------------------------------------------------------------------------------------------
 
     def _take_over(self, connection: apsw.Connection, scope: int) -> None:
-        """Read the lines of a file once; what is cut off, or lacks one of its texts, is left out."""
+        """Read the journal of 0.2 once, a change a line; one that is cut off, or lacks a text of its, is left out."""
         if state_db.was_taken_over(connection, "note_change", self._scope):
             return
         state_db.mark_taken_over(connection, "note_change", self._scope)
@@ -722,7 +734,7 @@ _CHANGE_COLUMNS = 9
 
 
 def _entry(change: tuple[Any, ...], rows: Iterable[tuple[Any, ...]]) -> JournalEntry:
-    """Return a change, of which `rows` have its columns and those of its notes."""
+    """Return a change: `change` are its own columns; each of `rows` has them again, and those of one of its notes."""
     number, at, state, kind, title, undoes, redoes, more, reason = change
     notes = (row[_CHANGE_COLUMNS:] for row in rows)
     files = tuple(RecordedNote(path, *fields) for path, *fields in notes if path is not None)
@@ -731,7 +743,7 @@ def _entry(change: tuple[Any, ...], rows: Iterable[tuple[Any, ...]]) -> JournalE
 
 
 def row_id(connection: apsw.Connection, table: str, **columns: str | int) -> int:
-    """Return the number of a row, which is made where there is none."""
+    """Return the `id` of the row of `table` with these values, which is made where there is none."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     values = tuple(map(storable, columns.values()))
     connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", values)
@@ -843,6 +855,7 @@ def _take_back(roots: Roots, entry: JournalEntry, files: list[tuple[int, FileCha
     end = replace(entry, state="refused", reason=TAKEN_BACK)
     for number, file in reversed(files):
         try:
+            # "b", for back: the hidden files of the change itself may still lie there.
             write(roots, file.reverse(), tag(entry.id, number) + "b")
         except SameLinesChanged:
             end = replace(entry, state="done", reason=HALF)
@@ -865,6 +878,8 @@ def _merge_hidden_files(roots: Roots, journal: Journal, entry: JournalEntry) -> 
                 if not closed:
                     left.append(beside)
                 elif text not in (file.before, file.after):
+                    # What somebody wrote late into the old file, as a change of what the note held before ours. With
+                    # "l" its hidden files have names of their own.
                     late = replace(file, after=text)
                     _merge_late(roots, journal, entry, late, folder.read(name), hidden + "l")
     return tuple(left)
@@ -963,7 +978,7 @@ def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
     records = _unsaved(journal)
     try:
         every = (replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items())
-        # What another process that runs has in its editor is not left.
+        # What another process that still runs has in its editor is not left; what an editor of this one kept is.
         gone = (text for text in every if text.owner is None or text.owner.here or not is_alive(text.owner))
         texts = sorted(gone, key=lambda text: -text.at)
         while texts and texts[-1].at < time.time() - KEEP_DAYS * 86_400:

@@ -247,7 +247,7 @@ def demote(spot: Spot, target: str, into: bytes | None) -> Change:
 
 
 def _end(heading: Section, headings: Sequence[Section], texts: Sequence[str]) -> int:
-    """Return the last line of a heading with all headings below it."""
+    """Return the last line of a heading's part with all deeper headings in it: up to the next of its level or above."""
     following = (other for other in headings if other.line > heading.line and other.level <= heading.level)
     return next((other.line - 1 for other in following), len(texts))
 
@@ -280,7 +280,10 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
 
 
 def _items(texts: Sequence[str], source: str) -> list[str]:
-    """Return lines as list items at the left edge, each with its source; what belongs to an item stays below it."""
+    """Return lines as list items at the left edge, each with its source; what belongs to an item stays below it.
+
+    Times in front of an item's words are left out.
+    """
     texts = [text for text in texts if text.strip()]
     # The left edge: what all lines are indented by.
     edge = min(len(text) - len(text.lstrip()) for text in texts)
@@ -308,6 +311,7 @@ def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
     body = texts[section.line : section.last]
     while body and not body[-1].strip():
         body.pop()
+    # Lines that are not indented: items of the outer list, and what is no list.
     at_edge = [text for text in body if not text[:1].isspace()]
     marks = [item[2] for text in at_edge if (item := ITEM.match(text)) and item[2] in "-*+"]
     if marks:
@@ -320,7 +324,7 @@ def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
 
 
 def _airy(texts: Sequence[str]) -> bool:
-    """Tell whether the note has a blank line below most of its headings."""
+    """Tell whether the note has a blank line below most of its headings, so that a new one gets one, too."""
     below = [not texts[part.line].strip() for part in sections(texts) if part.line and part.line < len(texts)]
     return sum(below) * 2 > len(below)
 

@@ -55,11 +55,13 @@ LATE_SECONDS = 3.0
 HALF_SECONDS = 0.3
 """How long a note that ends in the middle of a line is waited for after it was written: the rest may be on its way."""
 _PAUSE_SECONDS = 0.002
+"""Between two questions whether somebody still has a file open."""
 _STAY_SECONDS = 0.01
 """How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
 _SETTLED_SECONDS = 0.05
 """Where there are no leases, a file that did not change for so long is taken to be at rest."""
 _ATTEMPTS = 6
+"""So many attempts are made even when the time for them is over."""
 MOST_BYTES = 64 * 1024 * 1024
 """Larger files are never read; a note that grew too large to be indexed can still be brought back."""
 
@@ -255,7 +257,10 @@ def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tu
 
 
 def _rebased(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:
-    """Return `change` as one of a note that holds `other` now, None for no note. Raises SameLinesChanged."""
+    """Return `change` as one of a note that holds `other` now, None for no note. Raises SameLinesChanged.
+
+    Without `merging` that is so whenever the note is neither as it was before the change nor as it is after it.
+    """
     if change.before is None and change.after is not None and other is not None:
         # Two have begun the same note: what both began with is what both started from.
         change = replace(change, before=common_head(change.after, other))
@@ -298,7 +303,7 @@ Written = tuple[FileChange, tuple[str, ...]]
 
 
 def tag(change: int, number: int) -> str:
-    """Return the start of the hidden names for file `number` of a change."""
+    """Return the start of the hidden names beside the note that is file `number` (from 0) of the journal's `change`."""
     return f".memory-tui-{change}-{number}"
 
 
@@ -328,6 +333,7 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
     clash: SameLinesChanged | None = None
     # Of the first round in which somebody wrote: the text with both changes, and theirs alone.
     joined: tuple[bytes | None, bytes | None] | None = None
+    # `final`: nobody writes the replaced files any more. `late`: the round merges what came when our text was in place.
     start, final, late = hidden, True, False
     while True:
         try:
@@ -358,7 +364,8 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
     left = () if final else tuple(folder.names(start))
     if joined is None:
         return result, left
-    # Taking the change back must not take back what others wrote.
+    # The record has the last text, and what it would be without ours: the change from our text with theirs (`joined`)
+    # to theirs alone, made to the last one. Taking the change back then leaves what others wrote.
     without = merge(*joined, result.after).merged
     after, before = joined if without is None else (result.after, without)
     return replace(result, before=before, after=after), left
@@ -367,7 +374,8 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
 def _round(
     folder: Folder, name: str, goal: FileChange, hidden: str, until: float, *, late: bool
 ) -> tuple[FileChange, bytes | None, bool]:
-    """Make `goal`; return it as it came to be, the last content of what it displaced, and whether that is sure.
+    """Make `goal`; return it as it came to be, the last content of what it displaced, and whether nobody writes that
+    any more.
 
     Raises SameLinesChanged, Busy, EditRefused, OSError.
     """
@@ -384,6 +392,7 @@ def _round(
                 _write_new(folder, hidden + PART, goal.after, note, goal, rename=hidden + NEW)
             if note is not None:
                 return _exchanged(folder, name, note, goal, hidden, late=late)
+            # There is no note: its name is given to the new file, which fails where somebody makes one meanwhile.
             result = _merged_into(goal, None, late=late)
             if result.after is not None and result.before is None:
                 folder.link(hidden + NEW, name)

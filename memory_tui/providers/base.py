@@ -161,6 +161,7 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     except (TypeError, ValueError, OverflowError) as error:
         raise Malformed("vectors that are not made of numbers") from error
     largest = np.abs(values).max(axis=1, keepdims=True)
+    # NaN is neither above 0 nor below infinity.
     has_direction = (largest > 0) & (largest < np.inf)
     if not has_direction.all():
         message = "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity"

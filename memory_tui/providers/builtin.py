@@ -168,6 +168,7 @@ class StaticTable:
         sums = np.empty((len(bounds) - 1, DIMS), np.float32)
         # A product with a matrix of weights sums up several times as quickly as `reduceat` does, for a few lines at a
         # time: it has a row for each of these lines, and the scale of a token in the row of its line alone.
+        # Line n is row n modulo _LINES_A_PRODUCT, and each token is a column.
         weights = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
         line_of_token = np.repeat(np.arange(len(sums)), np.diff(bounds))
         weights[line_of_token % _LINES_A_PRODUCT, np.arange(len(ids))] = self.scale[ids]
@@ -196,8 +197,10 @@ class StaticTable:
         text_numbers, tokens = np.divmod(pairs, len(self.q))
         weights = self.scale[tokens] * counts.astype(np.float32)
         vectors = self.q[tokens]
+        # Where the tokens of each text begin, and at last where those of the last one end.
         bounds = np.searchsorted(text_numbers, np.arange(len(ids) + 1)).tolist()
         sums = np.zeros((len(texts), DIMS), np.float32)
+        # `total` is the row of `sums` for a text, which is filled in place.
         for total, (start, end) in zip(sums, pairwise(bounds), strict=True):
             # einsum, not a BLAS product: one thread, and the same bits whatever else is in the batch.
             np.einsum("i,ij->j", weights[start:end], vectors[start:end], out=total)
@@ -238,7 +241,7 @@ _TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
 
 
 def hash_vector(text: str) -> Vectors:
-    """Return the float32 unit vector (256,) of `text`, or zeros when it holds no token."""
+    """Return the float32 unit vector (256,) of `text`, a sum over its words by their hashes; zeros without a word."""
     import numpy as np
 
     vector = np.zeros(DIMS)

@@ -135,6 +135,7 @@ class ChainMember(Provider):
             else:
                 self.model = (settings.model_path if name == "local" else "") or registry.row(name).model
         self._endpoint = f"{name} {self.model} {self.host}"
+        """The key by which the processes share its outage."""
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.pauses = bool(self.host) or self.slow
         """Whether it is left alone for a while after a failure."""
@@ -207,6 +208,7 @@ class ChainMember(Provider):
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
         if self._provider is not None and self._provider.known is not None:
             return self._provider.known
+        # One that was made already may ask without an approval: it sends a word of the program's own.
         with self._asking(approved=self._provider is None, embeds=False) as provider:
             return provider.identity
 
@@ -328,6 +330,7 @@ class ChainMember(Provider):
             # The text is to blame, and the provider is well.
             return False
         outage = self.outage
+        # The same trouble as the last time; where another process met it, this one has told nobody yet.
         goes_on = outage.cause == state.value
         told_before = goes_on and self._mine
         failure = error if isinstance(error, ProviderFailure) else None
@@ -759,7 +762,7 @@ def _failing(now: ChainState, record: ServingProvider, space: Identity | None) -
 
 
 def _not_comparable(record: ServingProvider, space: Identity, active: ChainMember) -> ServingProvider:
-    """Return `record` with how the vectors of `space`, which the index has, differ from those of the provider."""
+    """Return `record` with how the vectors of `space`, which the index has, differ from those of `active`."""
     old, new = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
     difference = f"not with {new}" if old != new else "at another address, with other headers or another length"
     reason = f"The index was made with {old}, {difference}: its vectors cannot be compared."

@@ -129,6 +129,7 @@ class _Exchange(threading.Thread):
         self._over.set()
 
     def _body(self, response: httpx.Response) -> Iterator[bytes]:
+        """Yield the parts of the body, and count them for `wait`. Raises _AbandonedError."""
         for part in response.iter_bytes():
             if self._abandoned.is_set():
                 raise _AbandonedError
@@ -658,7 +659,7 @@ class BatchService:
         self._http = Http(self.label, wire.base_url, self._stop, wire.headers, auth=wire.auth[:1])
 
     def _line(self, text_id: str, text: str) -> Mapping[str, object]:
-        """Write the request for one text."""
+        """Return the request for one text, a line of the file; `text_id` comes back with its answer."""
         _, body = self._wire.request([text], "document")
         if self._gemini:
             return {"key": text_id, "request": pick(body, "requests.0")}
@@ -728,7 +729,7 @@ class BatchService:
         self._http.ask("POST", f"/batches/{job_id}{':' if self._gemini else '/'}cancel", _CALL_SECONDS, b"{}")
 
     def fetch(self, status: JobStatus, dims: int) -> tuple[dict[str, Vectors], dict[str, str]]:
-        """Return the unit vectors that a job brought, and why others are none, by the ids of the texts."""
+        """Return the unit vectors that a job brought, and why other texts have none, both by the ids of the texts."""
         vectors: dict[str, Vectors] = {}
         errors: dict[str, str] = {}
         for name in status.files:

@@ -127,6 +127,7 @@ def path_of(model: str, settings: ProviderSettings) -> Path:
     branch = "" if location["revision"] == "main" else f"{location['revision']}_"
     name = f"hf_{location['repo_id']}_{branch}{location['filename']}"
     folder = settings.model_cache or platformdirs.user_cache_path("memory-tui", appauthor=False) / "models"
+    # No file system takes a name without end; its last part tells the file.
     return folder.expanduser() / re.sub(r"[^\w.-]", "_", name)[-200:]
 
 
@@ -269,6 +270,7 @@ class ModelProcess:
         raise failure
 
     def _give_up(self) -> None:
+        """End the process because it is late; called by the watchdog's thread."""
         self._late = True
         self._process.kill()
 

@@ -543,6 +543,7 @@ def _keys(row: ProviderRow, settings: ProviderSettings) -> tuple[str, ...]:
 
 
 def _bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
+    """Return the header of each key, as most services take it."""
     return tuple({"Authorization": f"Bearer {key}"} for key in keys)
 
 
@@ -637,7 +638,7 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
     sized = {"outputDimensionality": size} if size else {}
 
     def content(text: str, kind: Kind) -> dict[str, object]:
-        # The fields of each request beside its parts: none where the text tells the task, or the model takes none.
+        # The fields of a request beside its parts: none where the text itself tells the task, or the model takes none.
         task = {"taskType": _TASKS[kind]}
         parts: list[object] = [{"text": str(text)}]
         if isinstance(text, MediaText):
@@ -689,7 +690,7 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
     base = re.sub(r"/v1$", "", _endpoint(row, settings).rstrip("/"), flags=re.IGNORECASE)
     model = _without_prefix(settings.model or row.model, "ollama/")
     name = model.rpartition("/")[2]
-    # What the model wants around a question; `{}` alone, the question itself, for any other model.
+    # What the model wants around a question, which takes the place of `{}`; `{}` alone for any other model.
     frame = next((frame for prefix, frame in _OLLAMA_QUERIES.items() if name.startswith(prefix)), "{}")
     size = settings.output_dimensionality
 

@@ -764,7 +764,8 @@ def _listed(line: str, above: str) -> Iterator[Span]:
 def _is_phrase(text: str, *, labelled: bool) -> bool:
     """Tell whether small words are those of a wallet: three quarters of them differ, and few are words of a sentence.
 
-    Where they are `labelled` as a phrase, one may be a word of a sentence; after the mere name of a wallet none.
+    The seed of a wallet has 12, 15, 18, 21 or 24 words. Where they are `labelled` as a phrase, one may be a word of a
+    sentence; after the mere name of a wallet none.
     """
     words = re.findall(r"[a-zß-ÿ]+", text)
     most = 1 if labelled else 0

@@ -141,7 +141,10 @@ class TerminalApp(MemoryApp):
             self.handle_signal(CLOSED)
 
     def on_exit_app(self) -> None:
-        """Keep what was typed and not saved when the page in a browser was closed."""
+        """Leave by the usual way, which keeps what was typed and not saved, when the page in a browser was closed.
+
+        Then Textual ends the app without `leave`: `_exit` is its flag that `exit` was called.
+        """
         if not self._exit:
             self.leave(0)
 

@@ -105,7 +105,7 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
     text = jsstring.well_formed(text)
     segments, numbers, sums = _segments(text, size)
     inside: set[int] = set()
-    """Segments at which no chunk begins."""
+    """Segments, by index, at which no chunk begins, because the one before is of the same fence, comment or table."""
     for first_line, last_line in together(text):
         start, end = (bisect_left(numbers, line) for line in (first_line, last_line + 1))
         inside.update(range(start + 1, end) if sums[end] - sums[start] <= size else ())
@@ -113,10 +113,11 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
     least = min(LEAST_CURATED if path in CURATED else LEAST, size)
     runs: list[tuple[int, int]] = []
     start = 0
-    # A heading with nothing below it ends no section.
+    # The last line with text: a heading behind it, or on it (lines of headings count from 1), has nothing below it.
     last_line = text.rstrip().count("\n")
     heads = [item for item in headings(text) if item.level <= DEEPEST and item.line <= last_line]
     lines = (item.line for item in heads if not _TIME.search(item.title))
+    # The segments at which a section ends: the first one of each heading's line, and behind the last of all.
     ends = [*(bisect_left(numbers, line) for line in lines), len(segments)]
     for end, next_end in zip(ends, [*ends[1:], len(segments)], strict=True):
         length, with_next = sums[end] - sums[start], sums[next_end] - sums[start]
@@ -125,6 +126,7 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
             continue
         # The segments at which a chunk may begin or end; between two of them nothing is cut.
         places = [*(index for index in range(start, end) if index not in inside), end]
+        # `_runs` is given the places as its segments, so that it answers with indexes of places.
         of_section = _runs([sums[index] - sums[start] for index in places], size, max(0, overlap * 4))
         runs += [(places[first], places[last]) for first, last in of_section]
         start = end
@@ -134,7 +136,11 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
 def _joined(
     segments: Sequence[str], numbers: Sequence[int], sums: Sequence[int], runs: Sequence[tuple[int, int]], check: Check
 ) -> list[Chunk]:
-    """Return the chunks of `runs` of segments. Raises Unreadable where these repeat too much."""
+    """Return the chunks of `runs`, each the start and the end (exclusive) of segments, without blank ones.
+
+    `numbers` has the line of each segment, `sums` is as `_segments` returns it. Raises Unreadable where runs repeat too
+    much.
+    """
     if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
         step = "Break its longest lines, or make chunking.overlap smaller."
         raise Unreadable(f"Its long lines are repeated in {len(runs):,} overlapping chunks, too many to keep.", step)
@@ -181,7 +187,7 @@ def pieces(text: str, limit: int) -> Iterator[str]:
 
 
 def windows(text: str) -> list[str]:
-    """Return the parts of a chunk that a model compares with a question: whole lines, a longer line cut at a blank.
+    """Return the parts of a chunk that a model compares with a question: whole lines, a too long line cut at a blank.
 
     A chunk that makes one part alone is returned unchanged, because it has a vector already.
     """
@@ -240,7 +246,7 @@ def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
     Item i of `sums` is the size of all segments before segment i: the first is 0, the last the size of all.
     """
     last = len(sums) - 1
-    # As many segments as the size allows, and at least one.
+    # As many segments as the size allows, and at least one: bisect finds the first sum above it, one behind the end.
     start, end = 0, max(1, bisect_right(sums, size) - 1)
     runs = [(start, end)]
     while end < last:
@@ -281,7 +287,7 @@ _STARTS = [first for first, _, _ in _RANGES]
 
 
 class _Segment(NamedTuple):
-    """A line, or a piece of a long one, with the number of its line and what it takes of a chunk."""
+    """A line, or a piece of a long one, with the number of its line and its weight, 1 for the line end included."""
 
     text: str
     line: int
@@ -313,7 +319,7 @@ def chunk_note(
 
 
 def weight(text: str) -> int:
-    """Return what `text` takes of a chunk."""
+    """Return how much of the WEIGHT of a chunk `text` takes: the sum over its characters, each ASCII one weighs 1."""
     return len(text) if text.isascii() else sum(map(_weight_of, text))
 
 
@@ -321,6 +327,7 @@ def weight(text: str) -> int:
 def _weight_of(character: str) -> int:
     """Return the weight of the range that holds a character; outside all of them 1, or 2 above U+FFFF."""
     code = ord(character)
+    # The last range that begins at the character or below it; the first one begins at 0.
     _first, last, weight = _RANGES[bisect_right(_STARTS, code) - 1]
     if code <= last:
         return weight
@@ -334,6 +341,7 @@ def _blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[tuple[int, Se
     if not by_entries:
         yield 1, lines, False
         return
+    # The first line begins a block, too, whatever it is.
     starts = [index for index, line in enumerate(lines) if not index or line.startswith("- ") or _HEADING.match(line)]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         yield start + 1, lines[start:end], lines[start].startswith("- ")
@@ -395,7 +403,10 @@ def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
 
 
 def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
-    """Return the end of `segments` that the next chunk repeats: whole ones, or the tail of one where none fits."""
+    """Return the end of `segments` that the next chunk repeats: whole ones, or the tail of the last where none fits.
+
+    It weighs at most `window`.
+    """
     overlap: list[_Segment] = []
     room = window
     for segment in reversed(segments):

@@ -76,6 +76,7 @@ def snapshot(note: NoteFile, most_bytes: int = MAX_BYTES) -> tuple[bytes, os.sta
 
     Raises Unreadable (missing, not permitted, not a regular file, over `most_bytes`) and ChangedWhileRead.
     """
+    # Only a note that changed while it was read is tried again.
     for _ in range(_ATTEMPTS):
         try:
             data_and_status = _snapshot(note, most_bytes)
@@ -117,9 +118,9 @@ def _snapshot(note: NoteFile, most_bytes: int) -> tuple[bytes, os.stat_result] |
 
 
 def descend(root: str, folder: str, flags: int) -> int:
-    """Open a folder component by component below the root, so that none can be swapped for a link on the way.
+    """Open `folder`, which is `root` or lies below it, name by name, so that none can be swapped for a link on the way.
 
-    Returns its descriptor. Raises OSError, ValueError.
+    `flags` are those of `os.open`. Returns the descriptor of `folder`. Raises OSError, ValueError.
     """
     descriptor = os.open(root, flags)
     try:
@@ -142,7 +143,7 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
         digest = hashlib.sha256(text.encode()).hexdigest()
-        # U+FFFD that the note itself holds was put in for nothing.
+        # U+FFFD that the note holds itself, as these three bytes, was not put in.
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     return Document(path, text, digest, size=len(data), mtime_ns=mtime_ns, replaced=replaced, nul="\0" in text)
 
@@ -187,7 +188,7 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     most = most or GET_CHARACTERS
     every = document.text.removesuffix("\n").split("\n") if document.text else []
     wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
-    # How many lines the bound holds; the line end of the last does not count.
+    # How many lines fit: the running total of their lengths with line ends, of which the last one does not count (+ 1).
     fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in wanted))
     shown = [line[:most] for line in wanted[: max(1, fitting)]]
     following = start + len(shown)
@@ -275,6 +276,7 @@ def _ending(path: str) -> str:
 def read_media(note: NoteFile) -> MediaDocument:
     """Return the media file `note`, whole and unchanged while it was read. Raises Unreadable."""
     data, status = snapshot(note)
+    # A file that was listed as media has a modality, so that "image" stands for none.
     kind, ending = modality_of(note.path) or "image", _ending(note.path)
     label, mime = f"{kind.capitalize()} file: {note.path}", f"{kind}/{_TYPES.get(ending, ending)}"
     entry = {"path": note.path, "contentText": label, "mimeType": mime, "dataHash": hashlib.sha256(data).hexdigest()}
@@ -285,7 +287,7 @@ def read_media(note: NoteFile) -> MediaDocument:
 def path_in(text: str, digest: str) -> str:
     """Return the path of the media file whose label `text` is; empty where it is the text of a note.
 
-    `digest` is the hash of the chunk: for a note that of the text, for a media file one of its bytes, too.
+    `digest` is the hash of the chunk: for a note that of `text`, for a media file one that its bytes are part of.
     """
     kind, _, path = text.partition(" file: ")
     is_label = kind in ("Image", "Audio") and modality_of(path) == kind.lower()
@@ -324,7 +326,10 @@ class Heading(NamedTuple):
 
 @lru_cache(maxsize=1)
 def front_matter(text: str) -> Mapping[str, str]:
-    """Return the fields of the front matter of a note; those below `metadata` count where none has their name."""
+    """Return the fields of the front matter of a note by key, the first of a key; empty for a note without any.
+
+    Those below `metadata` count where no field at the left edge has their name.
+    """
     fields: dict[str, str] = {}
     metadata: dict[str, str] = {}
     above = ""
@@ -337,6 +342,7 @@ def front_matter(text: str) -> Mapping[str, str]:
             fields.setdefault(key, value)
         elif above == "metadata":
             metadata.setdefault(key, value)
+    # The right operand wins.
     return metadata | fields
 
 
@@ -344,6 +350,7 @@ def prose(text: str) -> str:
     """Return `text` with blanks for its front matter, fenced code and comments; what is left keeps its place."""
     front = _FRONT.match(text)
     start = front.end() if front else 0
+    # The patterns begin with a line end, so one stands before the first line.
     rest = f"\n{text[start:]}"
     if any(sign in rest for sign in _SIGNS_OF[_ASIDE]):
         rest = _ASIDE.sub(lambda aside: _blank(aside[0]), rest)
@@ -360,7 +367,8 @@ def headings(text: str) -> Sequence[Heading]:
     """Return the headings of a note in order."""
     text = f"\n{prose(text)}"
     matches = list(_HEADING.finditer(text))
-    # With the line end in front, the line ends before a heading are as many as the number of its line.
+    # A match begins with the line end above its heading, which is counted (+ 1). As one stands before the first line,
+    # the line ends before a heading are as many as the number of its line.
     lines = _lines_of([match.start() + 1 for match in matches], text)
     titles = [_CLOSING.sub("", match["title"]).strip() for match in matches]
     levels = [len(match["signs"]) for match in matches]
@@ -368,7 +376,7 @@ def headings(text: str) -> Sequence[Heading]:
 
 
 def _lines_of(positions: Iterable[int], text: str) -> Iterator[int]:
-    """Yield how many line ends stand before each of ascending positions, which are gone over once."""
+    """Yield how many line ends of `text` stand before each of ascending positions; the text is gone over once."""
     line = counted_to = 0
     for position in positions:
         line += text.count("\n", counted_to, position)
@@ -464,7 +472,7 @@ def _phrases(triggers: Iterable[str]) -> list[str]:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """Return each part once, as annotations are stored."""
+    """Return each part once, in one text parted by "; " as annotations are stored."""
     return "; ".join(dict.fromkeys(parts))
 
 
@@ -526,6 +534,7 @@ def flaws(text: str, path: str) -> list[Flaw]:
     """Find the annotations in the note `path` that OpenClaw 2026.9 passes over in silence."""
     if "<!--" not in text:
         return []
+    # `line_start` is where the line begins in `text`.
     result, line_start = [], 0
     for number, line in enumerate(text.split("\n"), 1):
         for marker in re.finditer(_OPENING, line):
@@ -627,9 +636,9 @@ def note_date_2026_9(path: str) -> NoteDate:
 
 
 def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]) -> NoteDate:
-    """Return what ages a note by the match of the date in its path, None for one without."""
+    """Return what ages the note `path`; `match` has year, month and day of its path, and is None for one without."""
     if match:
-        # Years below 100 are refused as in the original, where the calendar takes them for 19xx.
+        # Years below 100 are no dates, as in OpenClaw, whose calendar takes them for 19xx.
         day = None if match[1] < "0100" else _day("-".join(match.groups()))
         return NoteDate(day, "name" if day else "mtime")
     if path in root_notes or path.startswith("memory/"):
@@ -664,6 +673,7 @@ FRONT_DATES = ("date", "created")
 def date_in(words: str) -> str:
     """Return the last day in a path, or else week or month, as ISO 8601 has it: 2026-03-07, 2026-W10, 2026-03."""
     for match in reversed(list(_DAY.finditer(words))):
+        # Month and day are groups 2 and 3 where signs part them, 4 and 5 where none do; the other two are None.
         year, *numbers = filter(None, match.groups())
         if _day(iso := "-".join((year, *numbers))):
             return iso
@@ -687,10 +697,11 @@ def date_of(path: str, text: str = "") -> str:
 
 
 _WHOLE = len("2026-03-07")
+"""The length of a date that names a day; a week or a month is shorter."""
 
 
 def span(written: str) -> tuple[date, date]:
-    """Return the first and the last day of a date as `date_in` has it."""
+    """Return the first and the last day of a day, week or month that is `written` as `date_in` has it."""
     if "W" in written:
         first = date.fromisoformat(written)
         return first, first + timedelta(days=6)
@@ -740,6 +751,7 @@ diario notas nota registro journal semaine semana jour día quotidien carnet
 дневник журнал заметки заметка лог день неделя 日記 日志 日记 日報 笔记 メモ ログ 年 月 日
 """
 _EMPTY = frozenset(_SAYS_NOTHING.split())
+"""Words that tell nothing in a title beside a date."""
 
 
 def title_of(path: str, text: str, at: int | None = None) -> str:
@@ -751,6 +763,7 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
     a dated note, and its first words. Nothing that only repeats the day or the name is a title.
     """
     heads, front = headings(text), front_matter(text)
+    # Empty for a note with a date.
     name = name_beside(path, text)
     candidates: Iterable[str] = (front.get("title", ""), front.get("name", ""))
     if at is not None:

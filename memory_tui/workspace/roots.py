@@ -35,7 +35,10 @@ _AGENT = ("AGENTS.md", "SOUL.md", "memory")
 
 
 def shape_of(folder: Path) -> Shape:
-    """Return what kind of memory a folder is."""
+    """Return what kind of memory a folder is.
+
+    "workspace" is OpenClaw's, "facts" a MEMORY.md that lists other notes of its folder, "vault" any other notes.
+    """
     index = next((path for name in ("MEMORY.md", "memory.md") if (path := folder / name).is_file()), None)
     if index is None:
         return "workspace" if (folder / "memory").exists() else "vault"
@@ -51,6 +54,7 @@ def shape_of(folder: Path) -> Shape:
 
 def notes_below(folder: Path) -> Iterator[str]:
     """Yield the paths of the Markdown files below a folder, in it and its folders, as far as a scan would look."""
+    # How many more files and folders are looked at.
     room = most_entries()
     for parent, folders, files in os.walk(folder):
         # `walk` enters what is left in the list.
@@ -257,10 +261,10 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
 def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
     """Return those of the `known` paths that are not on disk.
 
-    `seen` is a scan that listed every note, or counted those that are as they are known and listed the others.
+    `seen` is a scan that listed every note, or one that counted (`quiet`) those that are as known and listed the others.
     """
     listed = {note.path for note in seen.notes}
-    # Each of the known notes is either counted or listed.
+    # A known note that is there is either counted or listed, so that none is missing where these are as many as known.
     if seen.quiet + sum(path in known for path in listed) == len(known):
         return []
     if seen.quiet:
@@ -288,11 +292,12 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         status = None
     except (OSError, ValueError) as error:
         return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
-    # The note may be read under another path: the same inode tells. None is the inode of no note.
+    # The note may be read under another path: the same inode tells. Where nothing is there, None equals no note's.
     inode = (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
     for note in seen.notes:
         if note.path == stored or note.inode == inode:
             return PathVerdict(note.path, True, "included", _included(note, stored))
+    # Every stored path begins with the empty text, so that all notes are below the workspace.
     start = "" if stored == "." else stored + "/"
     below = sum(note.path.startswith(start) for note in seen.notes)
     if below:
@@ -433,7 +438,10 @@ def _root_of(roots: Roots, absolute: str) -> str | None:
 
 
 def _link_below(root: str, absolute: str) -> str:
-    """Return the first symbolic link on the way from `root` (excluded) to `absolute`, empty where there is none."""
+    """Return the first symbolic link on the way from `root` (excluded) to `absolute`, empty where there is none.
+
+    `absolute` lies below `root`.
+    """
     path = root.rstrip(os.sep)
     for name in absolute[len(path) + 1 :].split(os.sep):
         path = path + os.sep + name
@@ -548,7 +556,11 @@ def probe(path: str, absolute: str, *, expected: bool) -> Probe | None:
 
 
 def _identity(root: RootState, expected: bool) -> Identity:
-    """Return what tells what is at a root from anything else. Raises OSError, and ValueError for the wrong thing."""
+    """Return what tells what is at a root from whatever was, or will be, at its path.
+
+    Raises OSError where it cannot be read, and ValueError where something else is at its path: a file as the workspace,
+    or a link where a root was `expected`, because notes were read there before.
+    """
     # The workspace may be a link; below it none is followed.
     status = os.stat(root.absolute) if root.path == WORKSPACE else os.lstat(root.absolute)
     if stat.S_ISLNK(status.st_mode) and expected:

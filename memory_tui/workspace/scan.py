@@ -100,11 +100,14 @@ class Scan(NamedTuple):
 
 
 Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
-"""Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
+"""Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name.
+
+A stored folder ends with "/", and that of the workspace is empty.
+"""
 
 
 def settled_of(notes: Iterable[tuple[str, int, int, int]]) -> Settled:
-    """Return what `notes` say: stored path, size, modification time, and the latest `ctime_ns`."""
+    """Return as Settled what `notes` say: stored path, size, modification time, and the latest `ctime_ns` of each."""
     folders: dict[str, dict[str, tuple[int, int, int]]] = {}
     for path, size, mtime_ns, latest in notes:
         folder, slash, name = path.rpartition("/")
@@ -217,7 +220,7 @@ class Walk:
         )
 
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
-        """Keep a note that is named by itself, or the reason why not."""
+        """Keep a note that is named by itself (a root note, an entry of extraPaths), or the reason why not."""
         root, name = os.path.split(absolute)
         if self._excluded is not None and self._excluded(stored):
             self.skip(stored, "excluded", _EXCLUDED)
@@ -282,6 +285,7 @@ class Walk:
             if (first := self._folders.setdefault(key, prefix)) is not prefix:
                 self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
                 return []
+            # Notes of this folder that were kept already, because they are named by themselves: key -> stored path.
             singles = {file: path for (parent, file), path in self._singles.items() if parent == key}
             # A note that is named by itself is kept once, so that files beside it are compared and none is passed over.
             settled = {} if singles else self._settled.get(start, {})
@@ -319,7 +323,10 @@ class Walk:
     def _sort(
         self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: Mapping[Inode | str, str]
     ) -> None:
-        """Keep `entry` if it is a note, or tell why it is none."""
+        """Keep `entry` if it is a note, or tell why it is none.
+
+        `singles` has the notes of its folder that are kept already: the key of the file -> its stored path.
+        """
         name = entry.name
         if entry.is_symlink():
             self.skip(stored, *_odd(stat.S_IFLNK))
@@ -379,7 +386,10 @@ def _opened(folder: str) -> Iterator[str | int]:
 
 
 def _folder_key(folder: str | int) -> Inode | str:
-    """Return what tells a folder from all others, by whatever path it is reached."""
+    """Return what tells a folder from all others, by whatever path it is reached: its inode, else its real path.
+
+    An int is an open folder, which has no path to fall back on.
+    """
     status = os.stat(folder)
     return (status.st_dev, status.st_ino) if status.st_ino or isinstance(folder, int) else os.path.realpath(folder)
 

@@ -65,7 +65,7 @@ def listing(folder: str, archives: bool) -> Scan:
 
 
 def _reason(name: str, status: os.stat_result, archives: bool) -> tuple[Rule, str] | None:
-    """Return why a file is no transcript that is read, as rule and sentence; None for one that is."""
+    """Return why a file is not read as a transcript, as rule and sentence; None for one that is read."""
     is_archived = _ARCHIVED.search(name) is not None
     if not (name.endswith(".jsonl") or is_archived):
         return "not a transcript", "Only .jsonl files are transcripts."
@@ -98,8 +98,10 @@ def read(note: NoteFile) -> Transcript:
     turns = [_words(line) for line in raw.text.split("\n")]
     spoken = {number: words for number, words in enumerate(turns, 1) if words}
     text = "\n".join(spoken.values())
+    # The hash that OpenClaw has of a transcript: the text, a line end, and the numbers of its lines.
     digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, spoken)))
     fields = asdict(raw) | {"text": text, "hash": digest}
+    # `_words` is None for what is not JSON.
     return Transcript(**fields, lines=tuple(spoken), skipped=turns.count(None))
 
 

@@ -106,7 +106,10 @@ def day_of(entry: JournalEntry) -> dt.date:
 
 
 def key_of(entry: JournalEntry) -> str:
-    """Return the id of a row; that of a run stays where the run goes on."""
+    """Return the id of an entry's row in the list, by which the cursor finds it again after the list was filled anew.
+
+    A run has the number of its oldest change, so that its row keeps the id when newer changes join it.
+    """
     return f"{'run' if isinstance(entry, Run) else entry.state} {entry.id}"
 
 
