@@ -127,6 +127,7 @@ class Environment(Discreet, frozen=True, dict=True):
         if section is None:
             return self._variable(variable)
         provider = provider or word_of(section.get("defaults", "env")) or "default"
+        # Without such a list every variable may be read.
         allowed = section.get("providers", provider, "allowlist")
         names = allowed.plain() if allowed else [variable]
         if not isinstance(names, list) or variable not in names:
@@ -539,7 +540,7 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
         message = f"{name!r} is a second default agent."
         problems.append(Problem.at(flags[name], f"{listed[name][0]}.default", message, used))
     newer = tree.get("agents", "entries") is not None or tree.get("memory", "search") is not None
-    # Into a list that nobody reads: the check of every documented key tells what is wrong with this value.
+    # Its problems go into a list that nobody reads, because the check of every documented key tells of this value, too.
     shared = _workspace(tree.get("agents", "defaults"), "agents.defaults", environment, [])
     if not listed:
         return (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
@@ -550,6 +551,7 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
         named = _workspace(node, path, environment, problems)
         folder = expand(named) if named else _usual_folder(name, shared, default=default, alone=alone, newer=newer)
         if default or alone:
+            # For these two agents.defaults.workspace is the folder itself, as if the agent named it.
             named = named or shared
         agents.append(Agent(name, folder, default, named, Position.of(node, path), node))
     return tuple(agents)
@@ -804,13 +806,14 @@ class _Reading:
                 agent = only_agent(str(named.value), expand(str(named.value)))
                 self.agents = (agent,)
         self._together()
-        # In the order of the lines; problems of included files come last.
+        # In the order of the lines; problems of included files come last (False sorts first).
         self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         # Each attribute of a reading is a field of Config; these two are lists as long as values are added.
         lists = {"problems": tuple(self.problems), "sections": tuple(self.sections)}
         return Config(agent=agent, **(vars(self) | lists))
 
     def _report(self, node: Node, path: str, message: str, used: str = "") -> None:
+        """Note a problem with `node`, which stands at `path`; `used` says what counts instead."""
         self.problems.append(Problem.at(node, path, message, used))
 
     def _openclaw(self, agent: Agent) -> None:
@@ -828,6 +831,7 @@ class _Reading:
             node, path = agent.node, agent.place.path
             for name in settings.OF_AGENT:
                 self._take(BY_PATH[f"{settings.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
+            # Where an agent has its own settings of memory search: from 2026.8 on, and before.
             for name in (NEWER, "memorySearch"):
                 if (section := node.get(*name.split("."))) is not None:
                     self._add(section, f"{path}.{name}", settings.SEARCH_KEYS, newer=name == NEWER)

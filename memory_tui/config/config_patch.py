@@ -216,7 +216,7 @@ def _file(source: json5.SourceText, splices: list[json5.Splice]) -> FileWrite:
 
 
 def difference(file: FileWrite) -> Iterable[str]:
-    """Return the lines of a unified difference, with keys as they are."""
+    """Return the lines of a unified difference of a file, in which keys are not masked."""
     before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (file.now, file.then))
     old_name, new_name = ("no file" if data is None else str(file.path) for data in (file.now, file.then))
     return difflib.unified_diff(before, after, old_name, new_name, lineterm="")
@@ -310,7 +310,7 @@ def write_all(files: Sequence[FileWrite]) -> None:
     for file in files:
         try:
             require_same(file.path, file.now)
-            # The innermost first, so that each is empty when it is removed.
+            # Folders that the write makes, the innermost in front, so that each is empty when it is removed.
             folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
             _put(file.path, file.now, file.then)
         except (OSError, ConfigError) as error:
@@ -357,6 +357,7 @@ def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
 
 
 def _unwritten(path: Path, error: OSError) -> ConfigError:
+    """Return the error of a file that could not be written, after which nothing is changed."""
     message = f"{path} cannot be written: {error.strerror or error}."
     return ConfigUnsaved(message, "Nothing was changed; check permissions and space.")
 

@@ -194,6 +194,7 @@ class Splice(Struct, frozen=True):
 def spliced(text: str, splices: Sequence[Splice]) -> str:
     """Return `text` after all of `splices`, which must not overlap; those at one place come in their order."""
     parts: list[str] = []
+    # How much of `text` is in `parts` already.
     at = 0
     for splice in sorted(splices, key=lambda s: s.start):
         parts += [text[at : splice.start], splice.text]
@@ -217,6 +218,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     begin, end = parent.start + 1, parent.end - 1
     # Between brackets without members nothing else than a comment can stand.
     comment = "" if siblings else text[begin:end].strip()
+    # Lines of their own: behind the last member there is a line end; without members, the file has lines at all.
     on_lines = bool(comment) or "\n" in (text[siblings[-1].end : end] if siblings else text)
     step = _step(text)
     outer = _indent(text, parent.start)
@@ -224,7 +226,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     written = json.dumps(members, ensure_ascii=False, indent=step if on_lines else None)
     if _BARE_KEY.search(text):
         written = _QUOTED_KEY.sub(r"\1:", written)
-    # Without the brackets, which have lines of their own where there are lines.
+    # Without its brackets, which are the first and last line, or character; with lines each has one level less then.
     lines = [line.removeprefix(step) for line in written.split("\n")[1:-1]] if on_lines else [written[1:-1]]
     line_start = f"{_newline(text)}{indent}"
     inside = line_start.join(lines)
@@ -242,6 +244,7 @@ def append(array: Node, value: object) -> list[Splice]:
     item = json.dumps(value, ensure_ascii=False)
     if not siblings:
         begin, end = array.start + 1, array.end - 1
+        # Behind a comment between the brackets; blanks alone make way.
         has_comment = bool(text[begin:end].strip())
         return [Splice(end if has_comment else begin, end, item)]
     last = siblings[-1]
@@ -252,10 +255,11 @@ def append(array: Node, value: object) -> list[Splice]:
 def _behind(last: Node, item: str, indent: str | None) -> list[Splice]:
     """Return the splices that put `item` behind the `last` one: on a line of its own, behind `indent`.
 
-    It stands on the same line where `indent` is None. A comma behind the last one of a list stays behind the last one.
+    It stands on the same line where `indent` is None. Where the `last` one has a comma behind it, `item` gets one, too.
     """
     text = last.source.text
     comma = _comma_after(text, last.end)
+    # `at` is behind the last one, or behind its comma.
     if comma is None:
         comma_at_end, at = "", last.end
     else:
@@ -320,6 +324,7 @@ def _indent(text: str, at: int) -> str:
 
 
 def _newline(text: str) -> str:
+    """Return the line end of a file: that of Windows where it has one."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

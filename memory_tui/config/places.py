@@ -28,7 +28,7 @@ def expand(text: str) -> Path:
     """Return `text` as a path; a leading `~` is the home, a relative path starts in the current folder."""
     text = text.strip().replace("\0", "")
     if text == "~" or text.startswith(("~/", "~\\")):
-        # Of "~" alone nothing is left, and that is the home itself.
+        # Of "~" alone nothing is left, and the home joined with nothing is the home.
         return home() / text[2:]
     return Path(text)
 

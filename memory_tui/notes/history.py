@@ -109,7 +109,7 @@ def entry_of(burst: Sequence[Edit]) -> JournalEntry:
 
 
 def _deeds(notes: Iterable[RecordedNote]) -> str:
-    """Say what was done to how many notes, as "changed 2 notes, moved 1 note"; what is gone here and new there moved."""
+    """Say what was done to how many notes ("changed 2 notes, moved 1 note"); what is gone here and new there moved."""
     gone = Counter(note.before for note in notes if note.after is None)
     counts = Counter[str]()
     for note in notes:

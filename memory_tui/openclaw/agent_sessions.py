@@ -205,7 +205,7 @@ def live(agent: str) -> list[LiveSession]:
 def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
     """Yield the sessions that are not archived, with their size and last usage."""
     if not connection.table_exists(None, "session_nodes"):
-        # A database of before, which held the memory's index alone.
+        # A database of an older release, which held the memory's index alone.
         return
     connection.create_scalar_function("unpacked", _unpacked, 1)
     query = """
@@ -280,7 +280,10 @@ class SessionCopies:
         """Why not all of the sessions can be read; None where they can."""
 
     def refresh(self) -> bool:
-        """Bring the copies up to date where the database or the archive changed; tell whether a copy did."""
+        """Bring the copies up to date where the database or the archive changed; tell whether a copy changed.
+
+        Nothing is raised: `problem` has why some sessions are not read.
+        """
         database = str(self._database)
         try:
             traces = (*open_foreign.traces(self._database), _trace(self._archive))
@@ -509,6 +512,7 @@ def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
         if "name" in step:
             if _RECALLS.search(str(step["name"] or "")):
                 calls.add(step.get("id") if step.get("type") == "tool_use" else step.get("call_id"))
+        # OpenClaw's results of the memory are the only ones that `_steps` yields with a role.
         elif step.get("role") == "toolResult" or (step.get("tool_use_id") or step.get("call_id")) in calls:
             for text in texts(step.get("output", step.get("content"))):
                 lines.update(_lines_of(text))
@@ -601,6 +605,7 @@ def _owned(ended: EndedSession, text: str) -> bytes:
 
 
 def _sum(body: bytes) -> str:
+    """Return the first 16 digits of the SHA-256 of `body`."""
     return hashlib.sha256(body).hexdigest()[:16]
 
 

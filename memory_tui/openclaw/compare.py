@@ -274,7 +274,7 @@ def _of_index_alone(path: str, left_out: Mapping[str, LeftOut]) -> FileDifferenc
 
 
 def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
-    """Yield the parts that are not as wanted, in the order in which OpenClaw looks at them."""
+    """Yield the parts of the record that are not as wanted, in the order in which OpenClaw looks at them."""
     record = index.record
     if not record:
         yield Mismatch("metadata_missing", "none", RECIPE)

@@ -38,7 +38,7 @@ def dream_blocks(text: str) -> list[DreamBlock]:
             elif kind in begun:
                 blocks.append(DreamBlock(kind, begun.pop(kind), number))
         if promotion := _PROMOTION.search(line):
-            # The entry that it promotes stands on the next line, which `lines` has at this number.
+            # The entry that it promotes stands on the next line: `number` counts from 1, so it is that line's index.
             has_entry = number < len(lines) and lines[number].startswith("- ")
             blocks.append(DreamBlock("promotion", number, number + 1 if has_entry else number, promotion[1]))
     return sorted(blocks, key=lambda block: (block.first, block.last))

@@ -106,7 +106,10 @@ def threshold(window: int, rules: FlushRules) -> int:
 
 
 def decide(rules: FlushRules, session: Session, window: int, *, writable: bool = True) -> FlushDecision:
-    """Decide whether this session should be flushed before its next turn: the first cause that fits."""
+    """Decide whether this session should be flushed before its next turn; the first cause that fits is told.
+
+    `window` are the tokens of the model's context, `writable` tells whether the session may write to the workspace.
+    """
     limit, tokens, size = threshold(window, rules), session.tokens, session.transcript_bytes
     fits = {
         "disabled": not rules.enabled,

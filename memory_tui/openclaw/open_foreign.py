@@ -119,11 +119,13 @@ def _read(name: str, read: Reader[T], exclusive: bool, flags: int = _READ_ONLY) 
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if exclusive:
-            # One view of the file, given up (InterruptError) when it takes too long.
+            # One view of the file. A true answer of the handler, which is asked every 1,000 steps, ends what runs with
+            # an InterruptError.
             end = time.monotonic() + _HELD_SECONDS
             connection.set_progress_handler(lambda: time.monotonic() > end, 1000)
             connection.execute("BEGIN")
             return read(connection), True
+        # A number that changes when another connection commits.
         before = connection.pragma("data_version")
         value = read(connection)
         return value, connection.pragma("data_version") == before

@@ -115,6 +115,7 @@ class TrustReport(Struct, frozen=True):
 
 
 def _sha256(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal digits, as the ledger has it of paths and of what files hold."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

@@ -261,7 +261,7 @@ def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) 
 def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
     """Return those of the `known` paths that are not on disk.
 
-    `seen` is a scan that listed every note, or one that counted (`quiet`) those that are as known and listed the others.
+    `seen` is a scan that listed every note, or one that counted (`quiet`) those that are as known and listed the rest.
     """
     listed = {note.path for note in seen.notes}
     # A known note that is there is either counted or listed, so that none is missing where these are as many as known.
