@@ -351,6 +351,7 @@ def _fitting(value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value, a type of
 
 
 def _without_vectors(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
+    """Return all rows with those of FIELDS that the table has: an older one may lack some."""
     return table.search().select([name for name in FIELDS if name in table.schema.names]).to_arrow()
 
 
@@ -454,7 +455,10 @@ class OtherVectors(MemoryTuiError):
 
 
 class VectorSpace:
-    """Embeds texts for one table by the model that made its vectors, or not at all. Safe for any thread."""
+    """Embeds texts for one table by the model that made its vectors, or not at all. Safe for any thread.
+
+    `shared` is the chain of the notes, None where their engine has none; `choices` are what a person chose.
+    """
 
     def __init__(self, choices: Plan, approvals: Approvals, shared: Chain | None) -> None:
         self._choices, self._shared = choices, shared
@@ -820,4 +824,5 @@ def _fields(hit: EntryHit) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
+    """Return a text that is safe to show, on its lines."""
     return safe(text, keep_newlines=True)

@@ -244,6 +244,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 @atexit.register
 def _end_all() -> None:
+    """End what this process started and has not ended yet."""
     for process in tuple(_running):
         _end_group(process)
 
@@ -643,7 +644,7 @@ def rows_of(stdout: str) -> list[Any]:
 
 
 def _inside(folder: str, below: str) -> str:
-    """Return the real path of a file in a folder; empty where that leads out."""
+    """Return the real path of the file at `below` in a folder; empty where a link or ".." leads out of the folder."""
     absolute = os.path.realpath(os.path.join(folder, below))
     root = os.path.realpath(folder)
     return absolute if absolute.startswith(root.rstrip(os.sep) + os.sep) else ""
@@ -695,7 +696,7 @@ def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
 
 def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> list[QmdHit]:
     """Return the hits that an agent gets: at most `most`, each cut to `snippet` UTF-16 units, all to `altogether`."""
-    # `altogether` falls to what is left for the next hits.
+    # `altogether` falls to what is left for the next hits. A hit of which nothing is left ends the list.
     chosen = []
     for hit in hits[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))

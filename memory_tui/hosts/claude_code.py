@@ -132,7 +132,8 @@ def auto_memory(project: Path) -> Path:
     """
     folder = Path(os.path.realpath(project))
     root = _repository(folder)
-    # A person's own settings of a repository count before those of the folder, and those before what the folder shares.
+    # The one that counts most first: a person's own settings of the repository, those of the folder, then what the
+    # folder shares.
     local = [place / ".claude" / "settings.local.json" for place in (root, folder)]
     files = (*_managed(), *local, folder / ".claude" / "settings.json", home() / "settings.json")
     named = next((named for named in map(_named_memory, files) if named is not None), "")

@@ -139,6 +139,7 @@ def folder() -> Path:
 
 
 def _record_path(host: str, scope: Scope, project: Path) -> Path:
+    """Return where the connection of a host is recorded: one for the user, and one for each project."""
     return folder() / (f"{host}.json" if scope == "user" else f"{host}-{digest(os.fsencode(project))[:12]}.json")
 
 
@@ -184,7 +185,7 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
 
 
 def difference(files: Sequence[PlannedFile]) -> Iterator[str]:
-    """Yield the lines of a unified difference, with keys of other servers masked.
+    """Yield the lines of a unified difference of `files`, in which what looks like a secret is masked.
 
     Copies that are new, which nobody reads as a difference, are counted in one line below it.
     """
@@ -289,7 +290,7 @@ def wired(connection: HostConnection) -> list[str]:
             # As if they were still to be made: those that would be are missing.
             changes = tuple(replace(change, old=None, there=0) for change in file.changes)
             try:
-                missing = applied(FileEdit(file.path, changes), now)[1]
+                _, missing = applied(FileEdit(file.path, changes), now)
                 lost += [f"{file.path} lost {'.'.join(change.keys)}." for change in missing]
             except ConfigError as error:
                 lost.append(error.message)
@@ -393,6 +394,7 @@ def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | 
 
 
 def _no_place(path: Path, node: Node, keys: Sequence[str], kind: str) -> ConfigError:
+    """Return the error of a file whose `node`, to which `keys` lead, is not of the `kind` that takes the change."""
     return ConfigError(f"{'.'.join(keys)} is no {kind} (line {node.line} of {path}).", _UNCHANGED)
 
 
@@ -600,7 +602,10 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
 def _answer(
     process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, method: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Send a request, and return its result; `late` has ended a process that takes too long. Raises NoAnswer."""
+    """Send the request `method`, and return its result. Raises NoAnswer.
+
+    `late` ends a process that takes too long, `log` has its standard error.
+    """
     # Each method is asked once, so that its name can be the id of the request.
     messages: list[dict[str, Any]] = [{"id": method, "method": method, "params": params}]
     if method == "tools/list":
@@ -621,6 +626,7 @@ def _answer(
                 raise NoAnswer(one_line(str(message["error"].get("message")), 300), _DOCTOR)
             result: dict[str, Any] = message["result"]
             return result
+    # A timer is finished once it has ended the process; nobody has cancelled it yet.
     if late.finished.is_set():
         raise NoAnswer(f"The server did not answer {method} in time.", _DOCTOR)
     process.wait(5)

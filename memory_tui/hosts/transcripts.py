@@ -151,7 +151,7 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
         for session_id, key, line in events:
             by_session.setdefault((session_id, key), []).append(line)
         for (session_id, key), lines in by_session.items():
-            # The age of a database says nothing about its lines.
+            # The database is agents/AGENT/agent/openclaw-agent.sqlite. Its age says nothing about its lines.
             yield _session("openclaw", key or session_id, database.parent.parent.name, lines, birth=0.0)
 
 
@@ -205,7 +205,8 @@ def _birth(descriptor: int) -> float:
     if (birth := getattr(os.fstat(descriptor), "st_birthtime", None)) is not None:
         return float(birth)
     # Python has no statx before 3.15. AT_EMPTY_PATH asks for the descriptor itself, STATX_BTIME for the birth. It fills
-    # 256 bytes and returns 0: the first four say what is there, the birth is at 80, as seconds and nanoseconds.
+    # 256 bytes and returns 0: the first four are a mask of what is there (STATX_BTIME is 8 of the second one), the birth
+    # is at 80, as seconds and nanoseconds.
     buffer = ctypes.create_string_buffer(256)
     statx = getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
     if statx is None or statx(descriptor, b"", 0x1000, 0x800, buffer) != 0 or not buffer.raw[1] & 8:
@@ -279,7 +280,7 @@ class _Reader:
             self.loaded = True
 
     def said(self, record: dict[str, Any], at: float) -> None:
-        """Keep what a person or the assistant said on this line."""
+        """Keep what a person or the assistant said on this line, if anything."""
         message = message_of(record)
         if message is not None:
             self.items[len(self.items)] = Said(at, message.role, message.text)

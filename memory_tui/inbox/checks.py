@@ -213,6 +213,7 @@ class Examination:
         self.stopped = stopped
         self.cache = cache
         self.used = FindingCache()
+        """What this run took from the cache or found, which is all that the cache keeps."""
         self._split: dict[tuple[str, bool], list[str]] = {}
 
     @property
@@ -281,6 +282,7 @@ def _mask(secret: str) -> str:
 
 
 def _excerpt(text: str) -> str:
+    """Return the beginning of a text that is too long to be kept, any other text as it is."""
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 
@@ -549,6 +551,7 @@ def _completed(suggestion: Suggestion, check: Check) -> Suggestion:
 def _counted(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """Sort suggestions by their places, each once, and count those of equal lines, which have the same id."""
     unique = {(suggestion.id, suggestion.place.first): suggestion for suggestion in suggestions}
+    # How many of an id came so far. The id takes the number in, so that each of them has its own then.
     before: Counter[str] = Counter()
     counted = []
     for suggestion in sorted(unique.values(), key=lambda suggestion: (suggestion.place.path, suggestion.place.first)):

@@ -83,6 +83,7 @@ class Suggestion(Struct, frozen=True):
 
 
 def _identifier(parts: Sequence[str]) -> str:
+    """Return 12 hex digits that are the same for the same `parts`, of which none holds a NUL."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
@@ -105,7 +106,7 @@ class Group(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """Return how many places or entries it is about."""
+        """Return how many places it is about; a finding that tells of `entries` counts as so many."""
         return sum(suggestion.finding.fields.get("entries", 1) for suggestion in self.suggestions)
 
     @property

@@ -113,6 +113,7 @@ class Repeats:
         self._check = check
         self._dated = [is_dated(note) for note in notes]
         turns = (sum(_ROLE.match(line) is not None for line in note.text.split("\n")) for note in notes)
+        # Notes with three lines or more that somebody is named as the speaker of.
         self._talks = {note for note, count in enumerate(turns) if count >= 3}
         self._lines: list[list[_Line]] = []
         """The lines of each note; none of one that is a copy, or in the folder of a program."""
