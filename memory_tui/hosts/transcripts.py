@@ -205,8 +205,8 @@ def _birth(descriptor: int) -> float:
     if (birth := getattr(os.fstat(descriptor), "st_birthtime", None)) is not None:
         return float(birth)
     # Python has no statx before 3.15. AT_EMPTY_PATH asks for the descriptor itself, STATX_BTIME for the birth. It fills
-    # 256 bytes and returns 0: the first four are a mask of what is there (STATX_BTIME is 8 of the second one), the birth
-    # is at 80, as seconds and nanoseconds.
+    # 256 bytes and returns 0: the first four are a mask of what is there, in which STATX_BTIME is 8 in the second byte;
+    # the birth is at 80, as seconds and nanoseconds.
     buffer = ctypes.create_string_buffer(256)
     statx = getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
     if statx is None or statx(descriptor, b"", 0x1000, 0x800, buffer) != 0 or not buffer.raw[1] & 8:

@@ -55,6 +55,7 @@ WORKERS = 4
 _THREADS = 64
 """Threads for questions: one that hangs keeps its own."""
 _NEWS_SECONDS = 0.5
+"""How often a client that asked for progress is told of it."""
 _GOODBYE_SECONDS = 1.0
 _LAST_LOOK_SECONDS = 0.02
 """How often it is looked whether the last answers are out, once the input has ended."""
@@ -232,6 +233,7 @@ def _exit_despite_threads() -> None:
 
 
 _FIRST_INDEX_SECONDS = 600.0
+"""How long the memory that is opened ahead of a question waits for its first index."""
 
 
 class ServerOptions(Struct, frozen=True):

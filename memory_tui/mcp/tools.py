@@ -181,7 +181,7 @@ def _ranked_when_indexed(memory: Engine, rank: Callable[[], Trace], stop: Stop) 
 
 
 def _indexed(rank: Callable[[], Trace]) -> Trace | None:
-    """Return the ranking, None while nothing is indexed."""
+    """Return the trace that `rank` returns; None while nothing is indexed."""
     try:
         trace = rank()
     except IndexUnavailable:

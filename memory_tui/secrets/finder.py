@@ -46,6 +46,7 @@ class Known(Struct, frozen=True):
 
 NOTHING_KNOWN = Known()
 Span = tuple[int, int, str, Label | None]
+"""Where a secret starts and ends in the text that is looked at, its kind, and the label before it where that tells."""
 
 
 # --- what a text holds, and keys as their makers document them -------------------------------------------------------
@@ -254,7 +255,7 @@ def _is_token(text: str) -> bool:
     """Tell whether the first two parts of `text` are JSON in Base64, as a JSON Web Token has them."""
     try:
         for part in text.split(".")[:2]:
-            # Base64 without the signs that fill it up to four, which are put back.
+            # A token leaves out the "=" that fill Base64 up to a multiple of four: they are put back.
             json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError:
         return False
@@ -479,7 +480,8 @@ def written(text: str, known: Known) -> Iterator[Span]:
 def _in_window(line: str, above: str, known: Known, *, has_label: bool) -> Iterator[Span]:
     """Yield the secrets in a line, or in a part of a long one.
 
-    Where the line `has_label` all forms are looked for, else those alone of which a sign stands there.
+    Where the line `has_label` all forms are looked for, else those alone of which a sign stands there. `above` is the
+    beginning of a line above whose label may be that of this one, empty for none.
     """
     yield from _opening(line)
     yield from _labelled(line, known) if has_label else ()
@@ -545,7 +547,9 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
 
 
 def _further(line: str, match: re.Match[str]) -> re.Match[str] | None:
-    """Return the match of a value some words after the label of a password: of all classes, or the key of a network."""
+    """Return the match of a value some words after the label of a password: one with all four classes of signs, or the
+    key of a network; group 1 is the value. None where there is neither.
+    """
     password = _FURTHER.match(line, match.end("form"))
     if password and _is_bare_password(password[1], 4):
         return password
@@ -571,6 +575,7 @@ def _strewn(line: str, known: Known) -> Iterator[Span]:
         value = match[1].rstrip(_TRAILING)
         if len(value) < 8 or not _SIGN_WITHIN.search(value) or _classes(value) < 4:
             continue
+        # At most fifty characters behind a word of a login.
         is_near = _MADE_UP.match(value) or any(0 <= start - end <= 50 for end in login_ends)
         is_name = placeholder(value) or _OF_NET.fullmatch(value) or prefix_of(value) in cleared
         if is_near and not is_name:

@@ -273,6 +273,8 @@ class Vector(Struct, frozen=True):
 
 
 class _VectorDumper(Dumper):
+    """Writes vectors as pgvector receives them."""
+
     format = Format.BINARY
 
     def dump(self, obj: Vector) -> bytes:
@@ -282,6 +284,8 @@ class _VectorDumper(Dumper):
 
 
 class _VectorLoader(Loader):
+    """Reads vectors as pgvector sends them."""
+
     format = Format.BINARY
 
     def load(self, data: Buffer) -> bytes:

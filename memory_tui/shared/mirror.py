@@ -52,6 +52,8 @@ _POSITION = "position of "
 
 
 class _Workspace(NamedTuple):
+    """A workspace that may be read, as the shared index has it; `silence` are seconds since its publisher was heard."""
+
     name: str
     ws: int
     recipe: str
@@ -63,10 +65,13 @@ class _Workspace(NamedTuple):
 
     @property
     def position(self) -> str:
+        """Return what the mirror keeps once it has all of this generation."""
         return f"{self.incarnation} {self.generation}"
 
 
 class _File(NamedTuple):
+    """A note of a workspace, as the shared index has it; `first_seq` is its place in the order of the notes."""
+
     path: str
     source: str
     hash: str
@@ -81,6 +86,8 @@ class _File(NamedTuple):
 
 
 class _Chunk(NamedTuple):
+    """A passage of a note, as the shared index has it."""
+
     path: str
     seq: int
     chunk_id: str
@@ -102,6 +109,8 @@ class _Chunk(NamedTuple):
 
 
 class _Vector(NamedTuple):
+    """A vector of the passage with the number `seq`, and the hash of the text that it is of."""
+
     seq: int
     place: int
     """0 for the vector of a whole passage, from 1 on for those of its windows."""
@@ -110,6 +119,7 @@ class _Vector(NamedTuple):
 
 
 def _selects(row: type[NamedTuple], function: str) -> str:
+    """Return the query for the columns of `row`, by the names of its fields, from a function of the shared schema."""
     return f"select {', '.join(row._fields)} from memory_tui.{function}"
 
 

@@ -187,6 +187,7 @@ class _Run:
             raise IndexEmpty("Nothing is indexed yet, so there is nothing to publish.", "memory-tui index.")
         self._store, self._access, self._allowed, self._connection = store, access, allowed, connection
         self.report = Published()
+        # What the database is told once all is published: while it is the same, nothing has to be.
         self._state = f"{store.generation()} {allowed.mark}"
         self._memory = _PUBLISHED.of(f"{access.where}\0{access.tenant}\0{access.name}")
         self._ws, self._epoch, self._incarnation, self.report.generation, self._done, self._base = self._take(recipe)
@@ -222,6 +223,7 @@ class _Run:
         if self._done == self._state:
             # This state of the index was published under this consent.
             return report
+        # A mark is a hash of what the index has of a note: where both are the same, the note need not be sent.
         there = _there(self._connection, self._access, self._ws, "mark")
         # A note of which passages are withheld has a mark of its own, and need not be sent again either.
         new = [path for path, mark in local.items() if there.get(path) not in (mark, self._with_withheld(mark))]
