@@ -11,12 +11,11 @@ from pathlib import Path
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["TZ"] = "UTC"
 
-from memory_tui import demo
+from memory_tui import demo, tune
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tune import judgments
-from memory_tui.tune.judgments import Label, Notebook, Query
+from memory_tui.tune import Label, Notebook, Query
 from tests.support.tui import LARGE, SMALL, Window, at_noon
 
 TODAY = dt.date(2026, 11, 20)
@@ -42,7 +41,7 @@ def keep_labels(workspace: Path) -> None:
         for query in demo.labelled_queries(TODAY)
         if query.relevant
     ]
-    judgments.save(judgments.notebook_path(workspace), Notebook(tuple(queries)))
+    tune.save(tune.notebook_path(workspace), Notebook(tuple(queries)))
 
 
 def take(workspace: Path, index: Path, name: str, folder: Path) -> None:

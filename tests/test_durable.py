@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import durable, recall_log
+from memory_tui import durable, recall_log, tune
 from memory_tui.approval import Approvals
 from memory_tui.config import config_patch
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
@@ -18,8 +18,7 @@ from memory_tui.notes.changes import Change, FileChange, Unfinished
 from memory_tui.notes.edit import Curator
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recall_log import RecallEntry
-from memory_tui.tune import judgments
-from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune import Label, Query
 from tests.support.curate import curator, hidden, journal_of, put
 from tests.support.faults import ERRORS, Counting, Failing, Losing, PowerCut, count, on
 from tests.support.workspace import put_all, texts_of
@@ -198,7 +197,7 @@ def _labels(folder):
 
 def _label(folder, text="which vlan?"):
     query = Query(text, (Label("MEMORY.md", 1, 2),))
-    return judgments.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
+    return tune.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
 
 
 def _no_note(path):
@@ -221,7 +220,7 @@ Write = Callable[[Path], object]
 WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     "an agreement": (None, _approve, _hosts),
     "an agreement taken back": (_approve, lambda at: _approvals(at).revoke(), _hosts),
-    "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
+    "a label": (lambda at: _label(at, "first?"), _label, lambda at: tune.load(_labels(at))),
     "a configuration": (None, _write_config, _read_config),
     "a configuration changed": (lambda at: config_patch.write(_config(at), None, b"{}"), _write_config, _read_config),
     "a configuration taken back": (_write_config, lambda _: config_patch.undo(config_patch.last()), _read_config),

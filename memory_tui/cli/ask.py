@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memory_tui import sentences
+from memory_tui import sentences, tune
 from memory_tui.backends import qmd
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened, planned
@@ -26,8 +26,6 @@ from memory_tui.formatting import one_line, plural, safe, signed
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import Trace
 from memory_tui.shared import Standing, workspace_of
-from memory_tui.tune import evaluate as measures
-from memory_tui.tune import judgments
 from memory_tui.workspace import notes, roots
 
 # --- search --------------------------------------------------------------------------------------------------------
@@ -328,26 +326,26 @@ def evaluate(args: argparse.Namespace) -> int:
         engine.plan.require_enabled()
         engine.index.catch_up()
         if args.labels is not None:
-            notebook = judgments.parse(_text(args.labels), args.labels)
+            notebook = tune.parse(_text(args.labels), args.labels)
         else:
-            notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+            notebook = tune.load(tune.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
         # Each label where its line stands now.
-        notebook = judgments.settled(notebook, engine.notes.read)
+        notebook = tune.settled(notebook, engine.notes.read)
         with waiting("Asking the labelled queries") as report:
-            cases = measures.collect(engine.search.gather, notebook, report)
+            cases = tune.collect(engine.search.gather, notebook, report)
         if args.tune:
             return _tune(args, engine, cases)
         settings = engine.plan.settings
         with waiting("Measuring"):
-            absent = judgments.absent(notebook, engine.notes.read)
-            card = measures.score(cases, settings)
-            means = measures.means(card)
-            levels = measures.level_counts(cases, settings)
+            absent = tune.absent(notebook, engine.notes.read)
+            card = tune.score(cases, settings)
+            means = tune.means(card)
+            levels = tune.level_counts(cases, settings)
         vector_notices = sentences.other_vectors(settings.word("profile"), cases[0].evidence.provider)
         notices = [*engine.notices(), *vector_notices]
     failed = [
         {"metric": name, "value": means[name], "wanted": bound, "sentence": shortfall(name, means[name], bound)}
-        for name, bound in measures.missed(means, bounds).items()
+        for name, bound in tune.missed(means, bounds).items()
     ]
     data = {**scorecard_data(card, settings, absent), "levels": trace_json.plain(levels), "failed": failed}
     data["notices"] = trace_json.plain(notices)
@@ -358,11 +356,11 @@ def evaluate(args: argparse.Namespace) -> int:
     return show(args, data, lines, FELL_SHORT if failed else 0)
 
 
-def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[measures.Case, ...]) -> int:
+def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[tune.Case, ...]) -> int:
     with waiting("Searching the knobs"):
-        outcome = measures.tune(cases, engine.plan.settings)
-    levels = measures.level_counts(cases, engine.plan.settings)
-    head = {"metric": measures.METRIC, "questions": len(cases), "levels": trace_json.plain(levels)}
+        outcome = tune.better_settings(cases, engine.plan.settings)
+    levels = tune.level_counts(cases, engine.plan.settings)
+    head = {"metric": tune.METRIC, "questions": len(cases), "levels": trace_json.plain(levels)}
     data = {**head, "notices": trace_json.plain(engine.notices()), **outcome_data(outcome)}
     return show(args, data, [*outcome_lines(outcome), *([level_words(levels)] if levels else ())])
 
@@ -372,8 +370,8 @@ def _bounds(items: list[str]) -> dict[str, float]:
     bounds = {}
     for item in items:
         name, _, number = item.partition("=")
-        if name not in measures.NAMES:
-            raise SettingError(f"There is no metric {name!r}.", f"Choose one of {', '.join(measures.NAMES)}.")
+        if name not in tune.NAMES:
+            raise SettingError(f"There is no metric {name!r}.", f"Choose one of {', '.join(tune.NAMES)}.")
         try:
             bounds[name] = at_least(0)(number)
         except argparse.ArgumentTypeError:
@@ -403,11 +401,11 @@ def _row(title: str, cells: Sequence[str]) -> str:
     return f"{title:<9}" + "".join(f"{cell:>9}" for cell in cells)
 
 
-def _scores(title: str, scores: measures.Scores) -> str:
+def _scores(title: str, scores: tune.Scores) -> str:
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
 
 
-def scorecard_lines(card: measures.Card, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
+def scorecard_lines(card: tune.Card, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
     """Yield each query's metrics, and the means, as lines of a table.
 
     `unjudged` counts queries that have no labels, `absent` names the labelled notes that cannot be read.
@@ -420,7 +418,7 @@ def scorecard_lines(card: measures.Card, unjudged: int, absent: Sequence[str]) -
         yield f"Labels of notes and lines that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
     yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in card.values())
-    yield _scores("mean", measures.means(card))
+    yield _scores("mean", tune.means(card))
 
 
 def level_words(counts: Mapping[str, int]) -> str:
@@ -431,33 +429,33 @@ def level_words(counts: Mapping[str, int]) -> str:
     )
 
 
-def scorecard_data(card: measures.Card, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
+def scorecard_data(card: tune.Card, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
     """Return means, and each query with its metrics and hits."""
     queries = []
     for row in card.values():
         hits = [ref.citation for ref in row.hits]
         queries.append({"query": row.query.text, "id": row.query.id, "metrics": dict(row.scores), "hits": hits})
     knobs = {key: trace_json.plain(settings.values[key]) for key in TUNE_KEYS}
-    data = {"questions": len(card), "absent": list(absent), "metrics": dict(measures.means(card))}
+    data = {"questions": len(card), "absent": list(absent), "metrics": dict(tune.means(card))}
     return {**data, "settings": knobs, "queries": queries}
 
 
 def shortfall(metric: str, value: float, bound: float) -> str:
     """Return a metric that misses what was asked of it, as a sentence."""
-    return f"{metric} is {value:.6g}, {'above' if metric in measures.COSTS else 'below'} {bound:g}."
+    return f"{metric} is {value:.6g}, {'above' if metric in tune.COSTS else 'below'} {bound:g}."
 
 
 # --- a search of the knobs -----------------------------------------------------------------------------------------
 
 
-def verdict(value: measures.Outcome) -> str:
+def verdict(value: tune.Outcome) -> str:
     """Say in a sentence what the knob search found."""
-    if isinstance(value, measures.Better):
+    if isinstance(value, tune.Better):
         gain = value.held_out
         interval = f"95 % from {gain.low:.3f} to {gain.high:.3f}"
-        return f"On held-out queries, {measures.METRIC} rises by {gain.mean:.3f} beyond chance ({interval})."
+        return f"On held-out queries, {tune.METRIC} rises by {gain.mean:.3f} beyond chance ({interval})."
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {measures.FEWEST}."
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {tune.FEWEST}."
     # An interval from 0 to 0: the settings change nothing on the queries that were held out.
     if value.held_out is None or value.held_out.low == value.held_out.high == 0:
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
@@ -467,22 +465,22 @@ def verdict(value: measures.Outcome) -> str:
     )
 
 
-def outcome_lines(value: measures.Outcome) -> Iterator[str]:
+def outcome_lines(value: tune.Outcome) -> Iterator[str]:
     """Yield the verdict, the knobs to turn, before and after."""
-    prefix = "    " if isinstance(value, measures.Better) else "    not: "
+    prefix = "    " if isinstance(value, tune.Better) else "    not: "
     yield verdict(value)
     for key, setting in value.changes.items():
         yield f"{prefix}--set {key}={json.dumps(setting)}"
-    if isinstance(value, measures.Better):
+    if isinstance(value, tune.Better):
         yield _row("", COLUMNS)
         yield _scores("before", value.before)
         yield _scores("after", value.after)
 
 
-def outcome_data(value: measures.Outcome) -> dict[str, Any]:
+def outcome_data(value: tune.Outcome) -> dict[str, Any]:
     """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
     data: dict[str, Any] = {"evidence": False, "reason": "", "changes": dict(value.changes)}
     data |= {"heldOut": trace_json.plain(value.held_out), "before": None, "after": None, "sentence": verdict(value)}
-    if isinstance(value, measures.Better):
+    if isinstance(value, tune.Better):
         return data | {"evidence": True, "before": dict(value.before), "after": dict(value.after)}
     return data | {"reason": value.reason}

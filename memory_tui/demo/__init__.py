@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memory_tui import durable, locks, recall_log
+from memory_tui import durable, locks, recall_log, tune
 from memory_tui.config.places import journal_folder
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
@@ -27,7 +27,6 @@ from memory_tui.hosts.wiring import SAMPLE
 from memory_tui.notes.journal import Journal, left
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.sentences import ordinal
-from memory_tui.tune import judgments
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",
@@ -85,14 +84,14 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     return target
 
 
-def labelled_queries(today: dt.date) -> tuple[judgments.Query, ...]:
+def labelled_queries(today: dt.date) -> tuple[tune.Query, ...]:
     """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
-    return judgments.parse(_fill((_HERE / "queries.jsonl").read_text("utf-8"), today)).queries
+    return tune.parse(_fill((_HERE / "queries.jsonl").read_text("utf-8"), today)).queries
 
 
 def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
-    judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(labelled_queries(today)))
+    tune.save(tune.notebook_path(workspace, config), tune.Notebook(labelled_queries(today)))
 
 
 def _remove(folder: Path) -> None:

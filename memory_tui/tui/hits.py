@@ -24,7 +24,7 @@ from memory_tui.tokens import as_asked
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
 from memory_tui.tui.knobs import FLOOR, HALF_LIFE, PROFILE, RESULTS, figure, shown, turn, under
 from memory_tui.tui.rows import short_path
-from memory_tui.tune.judgments import Query
+from memory_tui.tune import Query
 from memory_tui.workspace.notes import date_of
 
 WORDS, MEANING, AGE = "█", "▒", "░"

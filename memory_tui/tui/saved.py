@@ -15,6 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
+from memory_tui import tune
 from memory_tui.config.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
@@ -30,8 +31,7 @@ from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View, if_answered
-from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Card, Case, Measured, Outcome, mean, score, tune
-from memory_tui.tune.judgments import Label, Notebook, Query, edit, load, notebook_path, settled
+from memory_tui.tune import FEWEST, METRIC, Better, Card, Case, Label, Measured, Notebook, Outcome, Query
 
 ANSWER = 120
 """Characters of a judged line that are kept, so that it is found again when it moved."""
@@ -53,11 +53,11 @@ NotebookChange = Callable[[Notebook], Notebook]
 
 def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
     """Return the saved questions of the workspace after `changes`, which are written. Raises LabelError."""
-    path = notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
+    path = tune.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
     if not changes:
         # Whoever only reads makes no folder and no lock.
-        return settled(load(path), engine.notes.read)
-    return edit(path, engine.notes.read, changes)
+        return tune.settled(tune.load(path), engine.notes.read)
+    return tune.edit(path, engine.notes.read, changes)
 
 
 def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> Label:
@@ -109,7 +109,7 @@ def as_before(question: str, query: Query | None) -> NotebookChange:
 
 def counts(measured: Sequence[Measured], digits: int) -> list[str]:
     """Return what a question gets on average: passages useful, wrong and not judged, and useful lines not sent."""
-    means, sent = mean([row.scores for row in measured]), fmean(len(row.hits) for row in measured)
+    means, sent = tune.mean([row.scores for row in measured]), fmean(len(row.hits) for row in measured)
     missed = fmean((1 - row.scores["recall"]) * len(row.query.relevant) for row in measured)
     # `noise` counts all that is sent and not useful; what of it is not judged wrong is not judged. No -0 is shown.
     numbers = abs(sent - means["noise"]), means["wrong"], abs(means["noise"] - means["wrong"]), missed
@@ -136,7 +136,7 @@ def summary(measured: Card, question: str) -> str:
         scope, digits = f"{scope}, each", 1
     elif question in measured:
         scope = "This question"
-    order = knobs.figure(mean([row.scores for row in measured.values()])[METRIC])
+    order = knobs.figure(tune.mean([row.scores for row in measured.values()])[METRIC])
     return f"{scope}: {', '.join(counts([*measured.values()], digits))}; order {order} of 1."
 
 
@@ -210,7 +210,7 @@ class SavedQuestions(Dialog[str]):
             self.cases[query.text] = replace(self.cases[query.text], query=query)
         cases = [self.cases[query.text] for query in notebook.judged]
         configured = self.view.attempt(lambda engine: engine.plan.settings) or settings
-        sheet = Sheet(notebook, score(cases, settings), score(cases, configured))
+        sheet = Sheet(notebook, tune.score(cases, settings), tune.score(cases, configured))
         if not worker.is_cancelled:
             self.post_message(sheet)
 
@@ -289,7 +289,7 @@ class SavedQuestions(Dialog[str]):
             self.app.call_from_thread(self.query_one("#measures", Static).update, f"{words} ...  esc stops")
 
         if settings is not None:
-            outcome = self.view.attempt(lambda _: tune(cases, settings, progress=tell))
+            outcome = self.view.attempt(lambda _: tune.better_settings(cases, settings, progress=tell))
             if outcome is not None:
                 self.call_later(self.found, outcome)
 

@@ -28,8 +28,7 @@ import numpy as np
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.rank import Trace
-from memory_tui.tune.evaluate import Scores, measure
-from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune import Label, Query, Scores, measure
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
 

@@ -19,8 +19,7 @@ from memory_tui.search.trace import ChunkRef
 from memory_tui.sentences import notice
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
-from memory_tui.tune.evaluate import Measured, NoEvidence, measure
-from memory_tui.tune.judgments import Label, Notebook, Query
+from memory_tui.tune import Label, Measured, NoEvidence, Notebook, Query, measure
 from tests.support.tui import NOW, QUESTION, sample
 
 DECAY = {"query.hybrid.temporalDecay.enabled": True}

@@ -15,7 +15,7 @@ from memory_tui.tui.reader import Reader
 from memory_tui.tui.views import search
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
-from memory_tui.tune.judgments import Label
+from memory_tui.tune import Label
 from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app, sample
 from tests.support.waiting import LONG
 

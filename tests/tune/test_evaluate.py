@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
-from memory_tui import demo
+from memory_tui import demo, tune
 from memory_tui.cli import ask
 from memory_tui.engine.engine import Engine
 from memory_tui.search.rank import rank
-from memory_tui.tune import evaluate, judgments
-from memory_tui.tune.evaluate import FEWEST, Better, Case, NoEvidence, beyond_chance, tune
-from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune import FEWEST, Better, Case, Label, NoEvidence, Query, better_settings, beyond_chance
 from tests.support.search import evidence, settings
 from tests.support.workspace import options_in
 
@@ -58,15 +56,15 @@ def usual(run, place):
 def test_the_numbers_are_those_of_real_searches(usual, place):
     found = usual
     assert found["code"] == 0
-    assert set(found["metrics"]) == set(evaluate.NAMES)
-    labels = judgments.load(place / "labels.jsonl")
+    assert set(found["metrics"]) == set(tune.NAMES)
+    labels = tune.load(place / "labels.jsonl")
     now = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
     with Engine.open(options_in(place, now=now)) as engine:
         for row in found["queries"][:8]:
             query = labels.find(row["query"])
             hits = [c.chunk for c in rank(engine.search.gather(query.text), engine.plan.settings).recalled]
             assert row["hits"] == [ref.citation for ref in hits]
-            assert row["metrics"] == pytest.approx(evaluate.measure(query, hits))
+            assert row["metrics"] == pytest.approx(tune.measure(query, hits))
     mean = sum(row["metrics"]["recall"] for row in found["queries"]) / len(found["queries"])
     assert found["metrics"]["recall"] == pytest.approx(mean)
     assert found["questions"] == len(found["queries"]) > 15
@@ -92,7 +90,7 @@ def test_without_labels_there_is_a_sentence_and_no_number(run, tmp_path):
 
 
 def test_the_notebook_of_the_workspace_is_the_default(run, usual, place):
-    judgments.save(judgments.notebook_path(place / "notes"), judgments.load(place / "labels.jsonl"))
+    tune.save(tune.notebook_path(place / "notes"), tune.load(place / "labels.jsonl"))
     code, out, _ = run("eval", "--json")
     assert code == 0
     assert json.loads(out)["metrics"] == usual["metrics"]
@@ -177,7 +175,7 @@ def accidental(seed):
 @pytest.mark.parametrize("weight", [0.95, 0.05])
 def test_a_planted_optimum_is_found(weight):
     now = settings(OPENCLAW, vectorWeight=weight, textWeight=1 - weight, maxResults=3, candidateMultiplier=20)
-    found = tune([planted(number) for number in range(40)], now)
+    found = better_settings([planted(number) for number in range(40)], now)
     assert isinstance(found, Better)
     assert 0.36 < found.changes[WEIGHT] < 0.62
     assert found.held_out.low > 0.3
@@ -189,7 +187,7 @@ def test_a_planted_optimum_is_found(weight):
 def test_random_labels_give_no_evidence():
     """Not even where a lower minScore finds more of anything; nor does what may be chance name no gain."""
     for seed in range(2):
-        outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
+        outcome = better_settings(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
         assert isinstance(outcome, NoEvidence)
         assert outcome.reason in ("within chance", "nothing better")
         assert "this needs" not in ask.verdict(outcome)
@@ -200,8 +198,7 @@ def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
     narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
     wide = narrow.set("query.minScore", 0.0, "test")
     few, many = (
-        evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases])["recall"]
-        for one in (narrow, wide)
+        tune.mean([tune.measure(case.query, case.hits(one)) for case in cases])["recall"] for one in (narrow, wide)
     )
     assert many > few + 0.05, "by itself it looks like a gain"
     more = beyond_chance(cases, narrow, wide, "recall", 1)
@@ -211,5 +208,5 @@ def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
 
 def test_few_labels_give_no_evidence_however_good():
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
-    found = tune([planted(number) for number in range(FEWEST - 1)], now)
+    found = better_settings([planted(number) for number in range(FEWEST - 1)], now)
     assert found == NoEvidence("few labels", FEWEST - 1)

@@ -6,13 +6,11 @@ import random
 import pytest
 
 from memory_tui import plan as plans
+from memory_tui import tune
 from memory_tui.errors import LabelError, Unreadable
 from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef
-from memory_tui.tune import evaluate
-from memory_tui.tune import judgments as file
-from memory_tui.tune.evaluate import gain, mean, measure
-from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query
+from memory_tui.tune import ANSWERS, HELPS, WRONG, Label, Notebook, Query, gain, mean, measure
 from memory_tui.workspace.notes import Document
 
 CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
@@ -40,21 +38,21 @@ def test_a_chunk_has_the_best_grade_of_its_lines():
 def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_path):
     path = tmp_path / "labels" / "x.jsonl"
     line = '{"id": "q1", "query": "vlan?", "relevant": [{"path": "a.md", "line": 2}], "colour": "red"}'
-    notes = file.parse(line)
+    notes = tune.parse(line)
     notes = notes.put(Query("会议?", (Label("memory/a b.md", 3, WRONG), Label("x%20y.md", 1, 3, "garlic"))))
     notes = notes.put(Query("nothing?", unanswerable=True))
     notes = notes.put(Query("second").mark(Label("b.md", 1)))
-    file.save(path, notes)
+    tune.save(path, notes)
     rows = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
     assert [row["query"] for row in rows] == ["vlan?", "会议?", "nothing?", "second"]
     assert rows[0]["colour"] == "red"
     assert rows[0]["relevant"] == [{"path": "a.md", "line": 2, "grade": 1}]
-    assert file.load(path) == notes
+    assert tune.load(path) == notes
     assert list(path.parent.iterdir()) == [path], "nothing is left behind"
 
 
 def test_other_files_of_labels_are_read():
-    notes = file.parse(
+    notes = tune.parse(
         '{"question": "q1", "evidence": [{"path": "a.md", "line": 2}]}\n\n'
         '{"query": "q2", "path": "a.md", "line": 3, "grade": 2}\n'
         '{"query": "q2", "path": "b.md", "line": 1, "grade": 0}\n'
@@ -64,7 +62,7 @@ def test_other_files_of_labels_are_read():
 
 
 def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_path):
-    assert file.load(tmp_path / "none.jsonl") == Notebook()
+    assert tune.load(tmp_path / "none.jsonl") == Notebook()
     for bad in (
         '{"query": "a"}\n{broken',
         '\n{"relevant": []}',
@@ -73,30 +71,30 @@ def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_pat
         '{"query": "a"}\n[2]',
     ):
         with pytest.raises(LabelError, match=r"line 2, is no labelled query\.$"):
-            file.parse(bad)
+            tune.parse(bad)
 
 
 def test_workspaces_have_notebooks_of_their_own(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    assert file.notebook_path(tmp_path / "a") == file.notebook_path(tmp_path / "link")
-    assert file.notebook_path(tmp_path / "a") != file.notebook_path(tmp_path / "b")
-    assert file.notebook_path(tmp_path / "a").parent.name == "labels"
+    assert tune.notebook_path(tmp_path / "a") == tune.notebook_path(tmp_path / "link")
+    assert tune.notebook_path(tmp_path / "a") != tune.notebook_path(tmp_path / "b")
+    assert tune.notebook_path(tmp_path / "a").parent.name == "labels"
 
 
 def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(file, "own_path", lambda: tmp_path / "user" / "config.json")
+    monkeypatch.setattr(tune, "own_path", lambda: tmp_path / "user" / "config.json")
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     config = tmp_path / "demo" / "config.json"
     config.parent.mkdir()
     config.write_text("{}\n", "utf-8")
     plan = plans.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
     assert plan.own_named == config
-    assert file.notebook_path(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
-    usual = file.notebook_path(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
+    assert tune.notebook_path(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
+    usual = tune.notebook_path(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
     assert usual.parent == tmp_path / "user" / "labels"
-    file.save(usual, Notebook())
-    assert file.notebook_path(plan.workspace, plan.own_named) == usual
+    tune.save(usual, Notebook())
+    assert tune.notebook_path(plan.workspace, plan.own_named) == usual
 
 
 def test_a_label_follows_its_line():
@@ -108,7 +106,7 @@ def test_a_label_follows_its_line():
             raise Unreadable("It is gone.", "")
         return Document(path, "new\nnew\nnew\nplanted garlic\n\ngarlic again", "", 0, 0, 0, 0)
 
-    assert [label.line for label in file.settled(Notebook((query,)), read).queries[0].labels] == [4, 9, 1, 7]
+    assert [label.line for label in tune.settled(Notebook((query,)), read).queries[0].labels] == [4, 9, 1, 7]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -170,7 +168,7 @@ def test_the_numbers_are_those_of_the_scorer(judge):
 def test_the_mean_is_over_questions():
     one, two = measure(Query("q", (Label("a.md", 1),)), [A]), measure(Query("q", (Label("a.md", 1),)), [B])
     assert mean([one, two])["recall"] == 0.5
-    assert measure(Query("q", (Label("a.md", 1),)), []) == dict.fromkeys(evaluate.NAMES, 0.0), "an empty answer"
+    assert measure(Query("q", (Label("a.md", 1),)), []) == dict.fromkeys(tune.NAMES, 0.0), "an empty answer"
     assert mean([]) == {}
 
 
@@ -181,5 +179,5 @@ def test_the_interval_of_a_gain():
     assert same.low < 0 < same.high
     better = gain(noise, [value + 0.2 + rng.random() / 10 for value in noise])
     assert 0.2 < better.low < better.mean < better.high < 0.3
-    assert gain(noise, noise) == evaluate.Gain(0.0, 0.0, 0.0)
+    assert gain(noise, noise) == tune.Gain(0.0, 0.0, 0.0)
     json.dumps(better.mean)

@@ -52,8 +52,7 @@ from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View, if_answered
-from memory_tui.tune.evaluate import Case, score
-from memory_tui.tune.judgments import Notebook
+from memory_tui.tune import Case, Notebook, score
 
 MISSES = 8
 """Passages that are not sent and listed at first."""
