@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.errors import StateUnavailable
-from memory_tui.inbox.entries import Decisions, Passage, Suggestion
+from memory_tui.inbox import Decisions, Passage, Suggestion
 from memory_tui.sentences import notice
 from memory_tui.state_db import Table
 from tests.support.faults import fill

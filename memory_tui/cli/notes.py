@@ -22,8 +22,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import minute, plural, second
-from memory_tui.inbox import checks
-from memory_tui.inbox.entries import Findings, Group, Suggestion
+from memory_tui.inbox import Findings, Group, Suggestion, checks
 from memory_tui.notes import authors
 from memory_tui.notes import history as histories
 from memory_tui.notes.changes import Change, diff_lines, diff_text

@@ -18,9 +18,8 @@ from memory_tui.engine.search import Backend, Search
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import claude_code
-from memory_tui.inbox import checks
+from memory_tui.inbox import Decisions, Findings, checks
 from memory_tui.inbox.checks import CheckProgress
-from memory_tui.inbox.entries import Decisions, Findings
 from memory_tui.index.store import Store, WithoutVector
 from memory_tui.index.sync import Freshness
 from memory_tui.notes import edit, history

@@ -22,8 +22,8 @@ from memory_tui.approval import cleared
 from memory_tui.errors import Cancelled, EditRefused, Unreadable
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
+from memory_tui.inbox import Action, DatedNote, Findings, Group, NoteItem, Passage, Suggestion, digest, items_of
 from memory_tui.inbox.corrections import Corrections
-from memory_tui.inbox.entries import Action, DatedNote, Findings, Group, NoteItem, Passage, Suggestion, digest, items_of
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
 from memory_tui.notes.changes import SECRET, Change, FileChange, Lines, to_utf8

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.inbox.entries import DatedNote, lines_of
+from memory_tui.inbox import DatedNote, lines_of
 from memory_tui.notes.changes import HEADING
 from memory_tui.workspace.notes import is_marked, is_overtaken, without_mark
 

@@ -14,7 +14,7 @@ from itertools import combinations, takewhile
 
 from msgspec import Struct
 
-from memory_tui.inbox.entries import DatedNote, lines_of, plain
+from memory_tui.inbox import DatedNote, lines_of, plain
 from memory_tui.notes.changes import HEADING, ITEM
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.notes import date_of

@@ -4,8 +4,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
-from memory_tui.inbox import checks, repeats
-from memory_tui.inbox.entries import DatedNote
+from memory_tui.inbox import DatedNote, checks, repeats
 from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from memory_tui.secrets import instructions

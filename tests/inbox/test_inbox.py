@@ -12,11 +12,8 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, EditRefused
-from memory_tui.inbox import checks
-from memory_tui.inbox import checks as inbox_examine
-from memory_tui.inbox import entries as inbox_entries
+from memory_tui.inbox import DatedNote, Suggestion, checks, digest, items_of
 from memory_tui.inbox.checks import BY_KIND, InboxInputs, changes, examine
-from memory_tui.inbox.entries import DatedNote, Suggestion, items_of
 from memory_tui.notes.changes import Change, FileChange, diff_lines, to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
@@ -211,7 +208,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
     assert len(over) == 1, "one cause is one finding"
     assert over[0].place.first > 100
     assert over[0].place.last > over[0].place.first + 100
-    change = inbox_examine.changes([over[0]], "demote", engine.notes.curator)
+    change = changes([over[0]], "demote", engine.notes.curator)
     assert change.paths == ("memory/moved-from-memory.md", "MEMORY.md")
     moved, kept = (file.after.decode() for file in change.files)
     assert moved.startswith("# Moved from memory\n\n## Facts\n\n- fact number 1")
@@ -229,7 +226,7 @@ def test_of_a_long_note_the_beginning_is_examined_which_is_said(engine, workspac
     lines = rows["long note", 1].finding.fields["lines"]
     assert 20_000 < lines < 30_000
     assert f"its first {lines:,} lines" in rows["long note", 1].reason
-    change = inbox_examine.changes([rows["dead path", 1]], "delete", engine.notes.curator)
+    change = changes([rows["dead path", 1]], "delete", engine.notes.curator)
     assert change.files[0].after.endswith(link.encode()), "what was not examined stays"
 
 
@@ -247,19 +244,19 @@ def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path, actio
             was = note.read_text()
             note.write_text(was.replace("VLAN 20", "VLAN 30"))
             with pytest.raises(EditRefused, match="changed since"):
-                inbox_examine.changes([one], action, engine.notes.curator)
+                changes([one], action, engine.notes.curator)
             note.write_text(was)
-        assert inbox_examine.changes([one], action, engine.notes.curator).paths
+        assert changes([one], action, engine.notes.curator).paths
 
 
 def test_lines_that_changed_since_are_not_touched(engine, workspace):
     one = of(engine, "dead path")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
     with pytest.raises(EditRefused, match="changed since the inbox examined it"):
-        inbox_examine.changes([one], "delete", engine.notes.curator)
-    seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
+        changes([one], "delete", engine.notes.curator)
+    seen = replace(one, digest=digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):
-        inbox_examine.changes([seen], "keep", engine.notes.curator)
+        changes([seen], "keep", engine.notes.curator)
 
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):

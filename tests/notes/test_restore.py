@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from memory_tui import doctor
 from memory_tui.engine.engine import Engine
 from memory_tui.events import Noticed
-from memory_tui.inbox import checks
-from memory_tui.inbox.entries import Suggestion
+from memory_tui.inbox import Suggestion, checks
 from memory_tui.notes import history
 from memory_tui.notes.history import is_loss, lost_lines
 from memory_tui.notes.journal import Journal, Sight

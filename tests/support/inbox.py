@@ -4,9 +4,8 @@ import datetime as dt
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from memory_tui.inbox import checks
+from memory_tui.inbox import DatedNote, Findings, checks
 from memory_tui.inbox.checks import InboxInputs
-from memory_tui.inbox.entries import DatedNote, Findings
 from memory_tui.workspace.notes import shown_day
 from tests.support.secret_samples import lines
 

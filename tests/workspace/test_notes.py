@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from memory_tui import jsstring
 from memory_tui.errors import Unreadable
+from memory_tui.inbox import DatedNote
 from memory_tui.inbox.checks import InboxInputs, examine
-from memory_tui.inbox.entries import DatedNote
 from memory_tui.workspace.notes import (
     INVALID_PROJECT,
     ChangedWhileRead,

@@ -20,8 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.inbox import checks
-from memory_tui.inbox.entries import Action, Findings, Group, Suggestion
+from memory_tui.inbox import Action, Findings, Group, Suggestion, checks
 from memory_tui.notes.changes import Change
 from memory_tui.notes.edit import AppliedChange
 from memory_tui.notes.journal import KEEP_DAYS
