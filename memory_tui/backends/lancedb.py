@@ -232,6 +232,7 @@ class EntryTable:
         schema = pa.schema(columns, metadata={_MODEL: json.dumps(dict(model), sort_keys=True)})
 
         def run() -> EntryTable:
+            """Make the table, and return it open."""
             # OpenClaw's plug-in has a library that panics over files of version 2.2.
             options = {"new_table_data_storage_version": "2.0"}
             connection = _library().connect(folder)
@@ -256,6 +257,7 @@ class EntryTable:
         numbers = [float(number) for number in vector]
 
         def run(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
+            """Return the rows that are nearest, with their distances."""
             search = table.search(numbers).bypass_vector_index()
             return search.select([*FIELDS, "_distance"]).limit(limit).to_arrow()
 
@@ -276,6 +278,7 @@ class EntryTable:
         values = {**entry.as_dict(), "vector": [float(number) for number in vector]}
 
         def run(table: Any) -> int:  # noqa: ANN401 - a table of LanceDB
+            """Add the row, and return the version that this made."""
             # A value and its type for each column of the table, which may have columns that memory-tui does not know.
             row = [(_fitting(values.get(column.name), column.type), column.type) for column in table.schema]
             arrays = [pa.array([value], kind) for value, kind in row]
@@ -299,6 +302,7 @@ class EntryTable:
         """Join the small files where there are many; no entry changes."""
 
         def run(table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
+            """Join the files, if it is time to look and there are enough of them."""
             # To count the files takes time, so only at each tenth version.
             if table.version % 10 == 0 and table.stats()["fragment_stats"]["num_small_fragments"] >= COMPACT_AT:
                 table.optimize()
@@ -312,6 +316,7 @@ class EntryTable:
         """
 
         def run() -> T:
+            """Call `use` with the table as it is now, or as it was."""
             if version:
                 older = _library().connect(self._folder).open_table(TABLE)
                 older.checkout(version)

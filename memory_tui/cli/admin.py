@@ -228,10 +228,12 @@ def _forecast(costs: sending.Forecast, command: str) -> Iterator[str]:
 
 
 def _dollars(usd: float) -> str:
+    """Return an amount of US dollars in words."""
     return f"about ${usd:,.2f}" if usd >= 0.01 else "less than $0.01"
 
 
 def _price(costs: sending.Forecast) -> str:
+    """Return what an index run costs by the provider's list of prices, in words."""
     if costs.usd is None or costs.usd_per_million is None:
         return "unknown for this model and host"
     each = f"list price ${costs.usd_per_million:g} a million tokens, looked up {costs.prices_of}"

@@ -357,6 +357,7 @@ def evaluate(args: argparse.Namespace) -> int:
 
 
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[tune.Case, ...]) -> int:
+    """Search the knobs by the judgments of `cases`, and show what was found; nothing is changed."""
     with waiting("Searching the knobs"):
         outcome = tune.better_settings(cases, engine.plan.settings)
     levels = tune.level_counts(cases, engine.plan.settings)
@@ -381,6 +382,7 @@ def _bounds(items: list[str]) -> dict[str, float]:
 
 
 def _text(path: str) -> str:
+    """Return the text of a file. Raises LabelError where it cannot be read."""
     try:
         return Path(path).expanduser().read_text("utf-8")
     except (OSError, UnicodeError) as error:
@@ -402,6 +404,7 @@ def _row(title: str, cells: Sequence[str]) -> str:
 
 
 def _scores(title: str, scores: tune.Scores) -> str:
+    """Return a line of the table with the figures of `scores`."""
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
 
 

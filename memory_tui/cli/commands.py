@@ -30,6 +30,7 @@ def at_least(least: float, most: float = sys.float_info.max) -> Callable[[str], 
     """Return a type: a finite number from `least` up, at most `most`."""
 
     def number(text: str) -> float:
+        """Return the number that `text` is. Raises ArgumentTypeError, which argparse tells as a fault of the option."""
         try:
             amount = float(text)
         except ValueError:
@@ -378,6 +379,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises SettingError, with a sentence, where argparse would print and leave."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise `message` of argparse as a sentence."""
         sentence = f"{message[:1].upper()}{message[1:].rstrip('.')}."
         raise SettingError(sentence, f"{self.prog} --help shows what it takes.")
 

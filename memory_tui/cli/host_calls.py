@@ -180,6 +180,7 @@ def mcp(args: argparse.Namespace) -> int:
     )
 
     def engine() -> Engine:
+        """Open the memory, when the server first needs it."""
         # Imported while the server already answers.
         from memory_tui.engine.engine import Engine
 

@@ -151,6 +151,7 @@ def open_app(args: argparse.Namespace) -> int:
     """Open the app on a workspace."""
 
     def options() -> Options:
+        """Return the options of the engine, when the app needs them."""
         # The thread that opens the engine imports this, when the first frame is there.
         from memory_tui.cli.context import engine_options
 

@@ -170,6 +170,7 @@ def _only(ids: Iterable[str], start: str, kind: str) -> str:
 
 
 def _data(suggestion: Suggestion) -> dict[str, object]:
+    """Return a suggestion as JSON-ready data, with its finding as code, fields and sentence."""
     finding = {**trace_json.tagged(suggestion.finding), "sentence": suggestion.reason}
     return {"id": suggestion.id, **to_builtins(suggestion), "reason": suggestion.reason, "finding": finding}
 

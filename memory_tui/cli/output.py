@@ -93,6 +93,7 @@ class Progress:
                 pass
 
     def _line(self, line: str) -> None:
+        """Write a line of its own, in the place of the line of progress."""
         self.clear()
         sys.stderr.write(f"{one_line(line)}\n")
 
@@ -131,10 +132,12 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
     state = what
 
     def update(done: int, total: int) -> None:
+        """Take the steps into the line that is drawn next."""
         nonlocal state
         state = f"{what}: {done:,} of {total:,}"
 
     def draw() -> None:
+        """Draw the line again and again, on a thread of its own, until the work is over."""
         while not over.wait(QUIET / 2):
             progress.draw(f"{state}, {time.monotonic() - start:.0f} s; ctrl+c stops")
 

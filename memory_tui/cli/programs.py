@@ -96,6 +96,7 @@ def qmd(args: argparse.Namespace) -> int:
 
 
 def _update(engine: Engine) -> Answer:
+    """Bring QMD's index up to date."""
     report = qmd_backend.update(engine.backend.client, Stop())
     # Searches ask QMD again, after a failure made the index stand in for it.
     engine.backend.recovered()
@@ -104,12 +105,14 @@ def _update(engine: Engine) -> Answer:
 
 
 def _approve(engine: Engine) -> Answer:
+    """Save that a person agreed to run QMD."""
     line = engine.backend.client.approve("qmd approve")
     engine.backend.recovered()
     return {"approved": line}, [f"Approved: memory-tui may run {line}", "To withdraw: memory-tui qmd revoke."]
 
 
 def _revoke(engine: Engine) -> Answer:
+    """Take the agreement to run QMD back."""
     commands = [approval.host for approval in engine.providers.approvals.revoke(qmd_backend.APPROVED_AS)]
     return {"revoked": commands}, [f"Approval withdrawn: {command}" for command in commands or ["there was none"]]
 
@@ -170,6 +173,7 @@ def _words(args: argparse.Namespace, meaning: str) -> str:
 
 
 def _line(entry: lancedb.MemoryEntry) -> str:
+    """Return an entry as a line, with the beginning of its id."""
     return f"{entry.id[:8]}  {entry.day}  {entry.category:<10}  {entry.importance:.1f}  {one_line(entry.text)}"
 
 
@@ -188,6 +192,7 @@ def _list(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
 
 
 def _search(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
+    """Return the entries that are most like the words of the command line."""
     min_score = lancedb.COMMAND_MIN if args.min_score is None else args.min_score
     hits = memories.search(_words(args, "QUERY"), args.limit or lancedb.LIMIT, min_score)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in hits]
@@ -196,6 +201,7 @@ def _search(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
 
 
 def _store(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
+    """Store the words of the command line as an entry, unless there is one like it."""
     importance = lancedb.IMPORTANCE if args.importance is None else args.importance
     outcome = memories.store(_words(args, "TEXT"), importance, args.category)
     entry = outcome.entry
@@ -206,6 +212,7 @@ def _store(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
 
 
 def _forget(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
+    """Delete the entry that the words of the command line mean, by its id or as a query; else return candidates."""
     text = _words(args, "ID or QUERY")
     # The beginning of an id names one entry; any other text is searched for, and forgotten only where it is sure.
     entry = memories.named(text)
@@ -220,18 +227,21 @@ def _forget(memories: lancedb.Memories, args: argparse.Namespace) -> Answer:
 
 
 def _undo(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    """Take the last change of the entries back."""
     undone = memories.undo()
     lines = [f"Undone, {undone.kind}: {_line(entry)}" for entry in undone.entries]
     return {"undone": undone.kind, "entries": [entry.as_dict() for entry in undone.entries]}, lines
 
 
 def _approve_memories(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    """Save that a person agreed to the writing of the table."""
     memories.approve("ltm approve")
     label = memories.label
     return {"approved": label}, [f"memory-tui may write the memories in {label}.", "To withdraw: ltm revoke."]
 
 
 def _revoke_memories(memories: lancedb.Memories, _args: argparse.Namespace) -> Answer:
+    """Take the agreement to write the table back."""
     hosts = [approval.host for approval in memories.approvals.revoke(lancedb.WRITES)]
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 

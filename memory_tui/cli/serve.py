@@ -79,6 +79,7 @@ class AppServer(Server):
         self._tabs: set[web.WebSocketResponse] = set()
 
     async def _make_app(self) -> web.Application:
+        """Put the app of textual-serve below the secret path, behind `_gate`."""
         outer = web.Application(middlewares=[self._gate])
         outer.add_subapp(self._root, await super()._make_app())
         return outer

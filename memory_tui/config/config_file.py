@@ -88,6 +88,7 @@ class Environment(Discreet, frozen=True, dict=True):
         missing: list[str] = []
 
         def replace(match: re.Match[str]) -> str:
+            """Return what a reference stands for; one without a value as it is, noted as missing."""
             escape, name = match.groups()
             if escape:
                 # `$${NAME}` is the text `${NAME}`.

@@ -119,6 +119,7 @@ def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str,
     workspace_hash = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
 
     def read(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+        """Return the rows of the journal; none from a database without it."""
         has_table = connection.table_exists(None, "plugin_state_entries")
         return connection.execute(_NOTED, (workspace_hash,)).fetchall() if has_table else []
 

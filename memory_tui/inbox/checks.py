@@ -139,6 +139,7 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
     folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
 
     def exists(path: str) -> bool:
+        """Tell whether something is at a path of the workspace, or of an extra folder."""
         # Nothing outside of the folders of notes is looked for.
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(folders) and os.path.lexists(real)
@@ -359,6 +360,7 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
     """Return the search of a check for repeats of one kind."""
 
     def find(run: Examination) -> Iterator[Suggestion]:
+        """Yield each repeat of this kind, with the place that it repeats as its twin."""
         for repeat in run.repeats.by_kind[kind]:
             twin = run.passage(*repeat.twin)
             is_file = kind == "copied file"

@@ -174,6 +174,7 @@ class Repeats:
         gathers = {folder for folder, others in neighbours.items() if len(others - {folder}) >= 3}
 
         def rank(note: int) -> tuple[object, ...]:
+            """Return the key by which copies are sorted: the original comes first."""
             return self._rank(note)[0], folders[note] in gathers, self._rank(note)
 
         for family in _families(pairs):

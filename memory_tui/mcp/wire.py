@@ -387,6 +387,7 @@ class Connection(Struct):
             raise Refusal(INVALID_PARAMS, "Invalid parameters: progressToken is text or a whole number.")
 
         def report(steps: int, message: str) -> None:
+            """Send the client a message of progress; `steps` rises with each."""
             params = {"progressToken": token, "progress": steps, "message": message}
             self.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 

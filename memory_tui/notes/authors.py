@@ -575,6 +575,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         holders[blob].add(path)
 
     def change_of(edit: Edit, since: float = 0.0) -> NoteChange | None:
+        """Return an edit with its texts; None where one is gone. `since` is when its note changed last before it."""
         try:
             before, after = journal.text(edit.before), journal.text(edit.after)
         except EditRefused:
@@ -585,6 +586,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since, twins=twins)
 
     def fits(move: Move, edit: Edit) -> bool:
+        """Tell whether `move` made an edit."""
         change = change_of(edit)
         return change is not None and history.made(move, change)
 

@@ -222,6 +222,7 @@ def _is_short(limit: int, length: int, name: str) -> bool:
 
 
 def _short_marker(head: int, tail: int, length: int) -> str:
+    """Return the marker of a limit that leaves too little room for the usual one."""
     return f"[…truncated {head}+{tail}/{length}]"
 
 

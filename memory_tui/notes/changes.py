@@ -478,6 +478,7 @@ def _masked_lines(data: bytes | None, mark: str, marks: dict[str, str]) -> list[
     """
 
     def shown(secret: str) -> str:
+        """Return the mark of a secret, once for each line that the secret has."""
         return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))
 
     *ended, last = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")

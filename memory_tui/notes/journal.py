@@ -572,6 +572,7 @@ class Journal:
         )
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none where there are no tables yet."""
         return self._read(lambda connection: list(connection.execute(sql, values)), list[tuple[Any, ...]]())
 
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
@@ -992,6 +993,7 @@ def _unsaved(journal: Journal) -> state_db.ScopedRecords:
     """Return the texts of the workspace that were typed and not saved, by their keys; files of 0.2 are read once."""
 
     def old() -> dict[str, Any]:
+        """Return what 0.2 kept, each text in a file of its own."""
         files = (journal.folder / "unsaved").glob("*.json")
         return {file.stem: json.loads(file.read_bytes()) for file in files}
 

@@ -102,6 +102,7 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
         total, text_leads = sum(weights.values()) or 1.0, _leads(text)
 
         def share(title: set[str], body: set[str], lead: set[str]) -> float:
+            """Return how much of the weight a candidate has, by the words of its title, body and leads of its items."""
             # How often a word counts; what stands further right here, or below, holds.
             counts = dict.fromkeys(body, 1) | dict.fromkeys(body & lead & text_leads, _LEAD_COUNTS)
             counts |= dict.fromkeys(title, _TITLE_COUNTS)

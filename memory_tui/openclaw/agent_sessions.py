@@ -239,6 +239,7 @@ def events(database: Path, since: float) -> list[tuple[str, str, bytes]]:
         ORDER BY e.session_id, e.seq LIMIT {MOST_EVENTS}"""
 
     def read(connection: apsw.Connection) -> list[tuple[str, str, bytes]]:
+        """Return the rows of the query; none from a database without transcripts."""
         if not connection.table_exists(None, "transcript_events"):
             return []
         connection.create_scalar_function("unpacked", _unpacked, 1)

@@ -132,6 +132,7 @@ def rules_of(config: Config) -> FlushRules:
     """Return the flush settings of a configuration."""
 
     def value(key: str) -> Any:  # noqa: ANN401 - of the kind that its row says
+        """Return the value of a key below the section of compaction."""
         return config.value(f"{_COMPACTION}.{key}")
 
     return FlushRules(

@@ -222,6 +222,7 @@ class Http:
         """
 
         def take(answer: httpx.Response, parts: Iterator[bytes]) -> str:
+            """Write the body into the file; of a refusal return the text of it, which `_value` judges."""
             if answer.status_code != HTTPStatus.OK:
                 return self._text(answer, parts)
             into.writelines(parts)
@@ -794,4 +795,5 @@ class BatchService:
         return name
 
     def _malformed(self, why: str) -> ProviderFailure:
+        """Return the error of an answer that cannot be used."""
         return ProviderFailure(Cause.MALFORMED, f"{self.label} ({self._http.host}) answered with {why}.")

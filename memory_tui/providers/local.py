@@ -81,6 +81,7 @@ def find(name: str, settings: ProviderSettings) -> Path:
 
 
 def _is_gguf(path: Path) -> bool:
+    """Tell by its first bytes whether a file is in GGUF format."""
     with path.open("rb") as file:
         return file.read(4) == b"GGUF"
 
@@ -185,6 +186,7 @@ def _hub_failures(model: str) -> Iterator[None]:
 
 
 def _sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -416,6 +418,7 @@ class LocalModel(Provider):
 
     @property
     def _remedy(self) -> str:
+        """The next step of an error: what to choose instead of this model."""
         if self._name == SMALL:
             return "Choose another provider: memory-tui provider --add. It needs a processor with AVX2, or one of ARM."
         return "Choose another GGUF file that makes embeddings."

@@ -597,6 +597,7 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
     size = settings.output_dimensionality if row.size_name else None
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        """Return path and body of the request for `texts`."""
         body: dict[str, object] = {"model": model, "input": list(texts)}
         if size:
             body[row.size_name] = size
@@ -638,6 +639,7 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
     sized = {"outputDimensionality": size} if size else {}
 
     def content(text: str, kind: Kind) -> dict[str, object]:
+        """Return the part of a request that is about one text."""
         # The fields of a request beside its parts: none where the text itself tells the task, or the model takes none.
         task = {"taskType": _TASKS[kind]}
         parts: list[object] = [{"text": str(text)}]
@@ -651,12 +653,14 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
         return {"content": {"parts": parts}, **task, **sized}
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        """Return path and body of the request for `texts`; one question has a path of its own."""
         if kind == "query" and len(texts) == 1:
             return f"/models/{model}:embedContent", content(texts[0], kind)
         requests = [{**content(text, kind), "model": f"models/{model}"} for text in texts]
         return f"/models/{model}:batchEmbedContents", {"requests": requests}
 
     def rows(answer: object) -> list[object]:
+        """Return the vectors in an answer. Raises Malformed."""
         # One text is answered without a list.
         if isinstance(answer, dict) and "embedding" in answer:
             answer = {"embeddings": [answer["embedding"]]}
@@ -695,11 +699,13 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
     size = settings.output_dimensionality
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        """Return path and body of the request for `texts`."""
         inputs = [frame.replace("{}", text, 1) for text in texts] if kind == "query" else list(texts)
         # With `truncate` the server would cut a long text without a word; a text that it refuses is embedded in parts.
         return "/api/embed", {"model": model, "input": inputs, "truncate": False}
 
     def rows(answer: object) -> list[object]:
+        """Return the vectors in an answer, cut to the length that is asked for. Raises Malformed."""
         return [vector[:size] if isinstance(vector, list) else vector for vector in members(answer, "embeddings")]
 
     return Wire(

@@ -95,6 +95,7 @@ def main() -> None:
     os.dup2(2, 1)
 
     def answer(header: dict[str, object], data: bytes = b"") -> None:
+        """Write a line of JSON, and the numbers behind it."""
         answers.write(json.dumps(header).encode() + b"\n" + data)
         answers.flush()
 

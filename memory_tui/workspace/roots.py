@@ -109,6 +109,7 @@ def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
     places = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
 
     def admits(absolute: str) -> bool:
+        """Tell whether an entry reads the file at this path."""
         return any(
             absolute.startswith(folder)
             and (not pattern or fits_pattern(absolute[len(folder) :].replace(os.sep, "/"), pattern))
