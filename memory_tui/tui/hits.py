@@ -260,11 +260,11 @@ def divider(trace: Trace) -> str:
     if trace.keeps_back:
         return "your agent gets none of these: probably no note answers"
     words = "your agent does not get these"
-    if all(hit.verdict.kind == "beyond_limit" for hit in trace.lost):
+    lost = trace.candidates.table[len(trace.recalled) :]
+    if (lost["passed"] & ~lost["displaced"]).all():
         return f"{words}: it takes {trace.settings.whole(RESULTS)}"
-    # Infinity stands for a verdict without a floor: no score reaches it, so no reason is given.
-    floors = {hit.verdict.fields.get("floor", float("inf")) for hit in trace.lost}
-    if len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
+    floors = set(lost["bar"].tolist())
+    if len(floors) == 1 and not lost["passed"].any() and all(hit.score >= max(floors) for hit in trace.recalled):
         return f"{words}: they score under {figure(max(floors))}"
     return words
 

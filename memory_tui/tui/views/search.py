@@ -974,7 +974,7 @@ class SearchView(View):
         is_reading = isinstance(self.screen.focused, Reader)
         # The word that holds for each key of two or three words; `by_state` made a binding for each.
         hints = {"back": "Back", "sum": ""} if is_reading else {"back": "", "sum": "Sum"}
-        if self.query("#why.-sum"):
+        if self.why.has_class("-sum"):
             hints["sum"] = "Close"
         if action in hints and parameters and parameters != (hints[action],):
             return False
@@ -1055,10 +1055,9 @@ class SearchView(View):
         if self.answer is None:
             return
         misses = [row for row in self.answer.rows if not row.sent]
-        remedies = self.remedy_list
         # From the passage under the cursor; to the next one where its remedies are in reach already.
         number = misses.index(self.row) if self.row in misses else 0
-        if self.row in misses and (self.armed is not None or remedies.has_focus):
+        if self.row in misses and (self.armed is not None or self.remedy_list.has_focus):
             number += 1
         if number >= len(misses):
             self.notify("No passage more is listed." if misses else "Nothing is left out.", markup=False)
@@ -1068,7 +1067,7 @@ class SearchView(View):
         self.armed = misses[number]
         self.hits.highlighted = self.hits.position(str(self.armed.hit.chunk.rowid))
         self.open_pane()
-        self.screen.set_focus(remedies if self.has_class("-single") else self.hits)
+        self.screen.set_focus(self.remedy_list if self.has_class("-single") else self.hits)
         # A cursor that stood there already told nobody.
         self.moved()
 
