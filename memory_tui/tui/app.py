@@ -87,6 +87,7 @@ class MemoryApp(App[int]):
             self.set_keymap(keymap)
 
     def compose(self) -> ComposeResult:
+        """Lay out the first line, the views, of which one is made at first, and the line of keys."""
         yield self.first_line
         # The first view is made with the rest, so that all is laid out and painted once.
         first = "search" if self.first_query else "notes"
@@ -440,6 +441,7 @@ class MemoryApp(App[int]):
         words = "Every note is cut and embedded again; a provider gets all of them once more."
 
         def deed(engine: Engine) -> str:
+            """Index every note anew, on a worker thread; return the sentence that says so."""
             return f"{engine.index.sync(force=True).indexed:,} notes are indexed anew."
 
         self.view.post_message(View.Asks("Rebuild the index", Content(words), "Rebuild it", deed))

@@ -115,6 +115,7 @@ async def overtake(view: View, reader: Reader, then: Then | None = None) -> None
     spots = spots_of(reader)
 
     async def supersede(text: str) -> None:
+        """Propose the line `text` in the place of the one that is meant."""
         await propose(view, lambda curator: curator.plan.supersede(text, spots(curator)[0]), then=then)
 
     if is_writable(view):
@@ -151,6 +152,7 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
     options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
 
     async def chosen(answer: str | None) -> None:
+        """Act on the choice, `new`, `note` or `copy`/`move` and a heading; None where the dialog was closed."""
         way, _, to = (answer or "").partition(" ")
         if way == "new":
             await view.app.push_screen(Line("The new heading", explanation="It is made at the end."), below)
@@ -160,6 +162,7 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
             await below(to, move=way == "move")
 
     async def below(title: str | None, move: bool = False) -> None:
+        """Propose the lines below the heading `title`; None where the dialog was closed."""
         if title:
             await propose(view, lambda curator: curator.plan.promote(facts[0], to=title, move=move), then=then)
 
@@ -184,10 +187,12 @@ async def _ask_target(view: View, path: str, spots: Spots, then: Then) -> None:
     """Ask to which other note the lines of `path` are moved, and propose that; daily logs are no target."""
 
     async def move(target: str | None) -> None:
+        """Propose to move the lines to the note `target`; None where the dialog was closed."""
         if target:
             await propose(view, lambda curator: curator.plan.demote(_run(spots(curator)), target), then=then)
 
     async def chosen(target: str | None) -> None:
+        """Move to the note that was chosen, or ask for the title of a new one."""
         if target == "new":
             await view.app.push_screen(Line("Move to a new note", "What is it about?"), move)
         else:
@@ -225,6 +230,7 @@ def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], ob
     """
 
     def work() -> None:
+        """Make the change, and hand what became of it to the screen's thread."""
         engine = view.session.engine
         if engine is None:
             return
@@ -300,6 +306,7 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
     entry, change = planned
 
     def deed(curator: Curator) -> AppliedChange:
+        """Take the change back or make it again; what others wrote since is merged."""
         return (curator.undo if kind == "undo" else curator.redo)(entry.id, merging=True)
 
     if number is None and entry.id != view.session.last_change:
@@ -330,7 +337,10 @@ _NEXT: dict[Side, Side] = {"mine": "theirs", "theirs": "both", "both": "mine"}
 
 
 async def _show_conflict(view: View, conflict: Conflict, then: Then | None, same: Callable[[], object]) -> None:
+    """Have a person resolve a conflict, and make the change with the text that comes of it."""
+
     def resolve(data: bytes | None) -> None:
+        """Make the change with the note as it was resolved to; None where the dialog was closed."""
         if data is None:
             view.notify(f"Nothing was written. {one_line(conflict.next_step)}", markup=False, timeout=12)
         else:

@@ -100,10 +100,12 @@ def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
         """Return the passage of the other side that is the same one; None where none is."""
 
         def is_of_same_note(other: Row) -> bool:
+            """Return whether a passage is of the note of `row`."""
             return other.hit.chunk.path == row.hit.chunk.path
 
         # One that is sent comes before one that shares more lines.
         def likeness(other: Row) -> tuple[bool, int, bool]:
+            """Return how near a passage is to `row`, as a sort key: sent, lines that both have, the same note."""
             return other.sent, shared_lines(row, other), is_of_same_note(other)
 
         if same_index:

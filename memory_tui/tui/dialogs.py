@@ -38,6 +38,7 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         self.heading, self.explanation = title, explanation
 
     def compose(self) -> ComposeResult:
+        """Lay out the box: heading, explanation, what `body` yields; and the line of keys."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self.heading)
             if self.explanation:
@@ -117,6 +118,7 @@ class Box(Input):
         self.cursor_blink = False
 
     def _on_paste(self, event: events.Paste) -> None:
+        """Make one line of what is pasted."""
         # Textual's own, which is called next, takes the first line alone.
         event.text = " ".join(event.text.split())
 

@@ -63,6 +63,7 @@ class EditArea(MarkdownText):
         super().__init__(read_only=False, id="editor-text")
 
     async def _on_paste(self, event: events.Paste) -> None:
+        """Show what is pasted as it may be drawn."""
         # Textual calls that of the text area next.
         event.text = visible(event.text)
 
@@ -104,6 +105,7 @@ class Editor(Screen[int]):
         return Opened(before, editor_text(before, path), typing, unsaved, beginning)
 
     def compose(self) -> ComposeResult:
+        """Lay out the text, the line about how it stands, and the keys."""
         yield self.area
         yield Static(id="standing", markup=False)
         yield Footer(compact=True, show_command_palette=False)
@@ -204,6 +206,7 @@ class Editor(Screen[int]):
         self.set_timer(REST, partial(setattr, self, "writing", False))
 
         def write(curator: Curator) -> AppliedChange:
+            """Write the text over what was opened, on a worker thread."""
             return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
 
         # The editor closes in the same way where the note has this text already.
@@ -224,6 +227,7 @@ class Editor(Screen[int]):
             return
 
         def leave(_: bool) -> None:
+            """Close the editor and forget what was typed."""
             self.turn += 1
             self.store(partial(self.opened.typing.drop, self.turn))
             self.dismiss(None)
@@ -333,6 +337,7 @@ def _keep_outside(view: View, begun: ExternalEdit, name: str, then: Callable[[],
     """Put what the editor `name` made of the note into the journal, and say so; for worker threads."""
 
     def finish(engine: Engine) -> None:
+        """Record what the program saved, or say why there is nothing to record."""
         if change := engine.notes.curator.finish_external_edit(begun, name):
             view.call_later(changes.finish, view, change, lambda _: then())
         elif name in _AT_ONCE:

@@ -99,6 +99,7 @@ class Facts(Rows):
 
     @on(events.Resize)
     def _draw(self) -> None:
+        """Fill the list with the facts, for its width; the cursor begins at the first that has a key."""
         width = self.scrollable_content_region.width
         if width > 0:
             rows, keys = [], set[str]()
@@ -140,6 +141,7 @@ class Listing(Dialog[None]):
         worker = get_current_worker()
 
         def run(engine: Engine) -> bool:
+            """Show what is gathered, each time that there is more; return True when all is there."""
             for facts in self.gather(engine):
                 if worker.is_cancelled:
                     break

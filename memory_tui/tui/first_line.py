@@ -26,6 +26,7 @@ class FirstLine(Horizontal):
     """The names of the views, each with its count, and the lamp."""
 
     def compose(self) -> ComposeResult:
+        """Lay out the names of the views and the lamp."""
         titles = enumerate(VIEWS.items(), 1)
         yield Tabs(*(Tab(f"{number} {title}", id=f"tab-{name}") for number, (name, title) in titles), id="tabs")
         yield Static(id="lamp", markup=False)

@@ -39,6 +39,7 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
     """Return the page in `width` cells, with the keys as a person has them."""
 
     def rows(table: tuple[tuple[str, str], ...]) -> Iterator[Content]:
+        """Yield the lines of a table: key, name, and words that wrap below each other."""
         for id_, words in table:
             key = format_key(keymap.get(id_, BY_ID[id_].keys).partition(",")[0])
             # A longer name has no room in its column, and the words say as much.

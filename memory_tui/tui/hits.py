@@ -109,16 +109,19 @@ def parts(hit: Candidate) -> list[Part]:
     for factor in () if hit.level else hit.factors:
         others.append(Part(f"its {factor.term}", so_far * (factor.value - 1)))
         so_far *= factor.value
-    # What no part explains: the question lifts a note that it names, or the release has a rule of its own.
+    # What no part explains so far: the question lifts a note that it names, or the release has a rule of its own.
     gap = hit.score - sum(part.points for part in (*always, *others))
     others.append(Part("named by the question" if hit.level else "rules of this release", gap))
+    # A part that would be rounded to 0.00 is left out.
     told = [*always, *(part for part in others if abs(part.points) >= 0.005)]
+    # In whole hundredths, rounded so that they add up to the score as it is shown.
     figures = hundredths([part.points for part in told], hit.score)
     return [replace(part, figure=figure(units / 100)) for part, units in zip(told, figures, strict=True)]
 
 
 def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
-    """Return a bar of `width` cells; what takes points away shortens it from the right."""
+    """Return a bar of `width` cells, which `scale` points fill; what takes points away shortens it from the right."""
+    # The cells of the sum with what is taken away: no piece goes on behind them.
     full = min(width, max(0, round(sum(part.points for part in sums) / scale * width)))
     pieces = []
     points, end = 0.0, 0
@@ -144,12 +147,18 @@ class Row:
     """Counted from 1 as it is ranked; 0 for no candidate."""
     sent: bool
     name: str
+    """The day or path of the note, and its title."""
     body: str
+    """The beginning of the text, in one line."""
     age: str
     sums: list[Part] = field(hash=False)
+    """The parts of its score, as `parts` returns them."""
     scale: float = 1.0
+    """The score that fills the bar."""
     marks: tuple[tuple[int, int], ...] = ()
+    """Where words of the question begin and end in `body`."""
     grade: int | None = None
+    """How a person judged it for the question; None for not at all."""
     passage: Excerpt | None = None
     """What the agent reads of it; None where it is not sent."""
     varied: bool = False
@@ -157,6 +166,7 @@ class Row:
     fate: str = ""
     """Why it is no candidate, in a sentence; its numbers are those that it would have as one."""
     made: dict[tuple[int, int], Content] = field(default_factory=dict, hash=False)
+    """What `drawn` returned, by width and lines."""
 
     @property
     def line(self) -> int:
@@ -277,6 +287,7 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     # By what it was searched is said where that was not both words and meaning.
     by, why = wording.answered_by(trace)
     limits = "" if by == "by words and vectors" else by.replace("vectors", "meaning").rstrip(")")
+    # "MOSTLY WORDS (French)" becomes "meaning hardly knows French".
     for label, clause in (("MOSTLY WORDS (", "meaning hardly knows "), ("WORDS ONLY (", "meaning does not know ")):
         limits = limits.replace(label, clause)
     if (level := trace.level) is None:
@@ -307,6 +318,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     head, style = _level_sentence(trace)
     number = f"{'about ' if cut else ''}{sent or 'nothing'}"
     of_all = f" of {trace.funnel['candidates']:,} found" if sent else ""
+    # Sentences for the left and words for the right end, each from the longest on: the first pair that fits is shown.
     gets = [f"Your agent gets {number}{of_all}."]
     gets += [f"Your agent gets {number}.", f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
@@ -336,6 +348,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
     lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.question.query))
+    # Empty where nothing is like the words.
     like = (most := _most_like(row)) and f", only {most}"
     if not holds and row.hit.text_points > 0:
         return "has the words in its headings or its date"
@@ -349,7 +362,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
 
 
 def _most_like(row: Row) -> str:
-    """Return what gives most to a passage without the words, in the place of them; empty where nothing does."""
+    """Return the measure of the second look that gives most to a passage without the words; empty where none does."""
     measures = row.hit.second.measures if row.hit.second and row.sums[0].points >= 0.005 else ()
     _, most = max(((part.points, LIKES[part.name]) for part in measures if part.name in LIKES), default=(0, ""))
     return most
@@ -451,6 +464,7 @@ def sums_in_a_line(row: Row, width: int) -> Content:
 
 
 def _sum(part: Part, cells: int) -> Content:
+    """Return one side of a sum: its name, its figure, and its bar of up to `cells`."""
     drawn = bar([part], cells).rstrip() if cells and part.glyph else Content("")
     return Content.assemble(f"{part.name} ", (part.figure, "bold"), " " if drawn else "", drawn)
 
@@ -493,6 +507,7 @@ def reads(row: Row, line: int, width: int) -> Content:
 
 
 def _numbers(first: int, last: int) -> str:
+    """Return a range of lines, or the one line that it is."""
     return f"{first}-{last}" if last != first else f"{first}"
 
 
@@ -526,7 +541,9 @@ class Remedy:
     """What would have a passage sent, and its price; trying it sets a ranking or asks another question."""
 
     text: str
+    """What to turn or to ask."""
     place: str
+    """As the how manieth the passage would be sent: `3rd`."""
     out: Sequence[tuple[int, str]]
     """The places, 0 for none, and the names of what drops out, the first first."""
     remedy: Change | Rephrased
@@ -535,6 +552,7 @@ class Remedy:
         """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
         # What drops out of the first places is told by its place.
         best = next((f"the {ordinal(place)}" for place, _ in self.out if 0 < place <= TOP), "")
+        # Three wordings of what drops out: all counted, the best named by its place, a single one by its name.
         every = f"drops {plural(len(self.out), 'passage') if self.out else 'nothing'}"
         drops = count = f"drops {best}{f' and {len(self.out) - 1} more' * (len(self.out) > 1)}" if best else every
         if len(self.out) == 1:
@@ -542,7 +560,7 @@ class Remedy:
             lead = f"drops {best}, " if best else "drops "
             room = max(FEWEST, min(MOST, width - len(f"as {self.place}; {lead}")))
             drops = f"{lead}{Content(name).truncate(room, ellipsis=True)}"
-        # Another question has no price: of what drops out there nothing is known.
+        # From the longest on. Another question has no price: of what drops out there nothing is known.
         prices = (f"; {drops}", f"; {count}", f"; {every}") if isinstance(self.remedy, Change) else ("",)
         ways = [Content.styled(f"as {self.place}{price}", MUTED) for price in prices]
         return next((way for way in ways if way.cell_length <= width), ways[-1])

@@ -72,6 +72,7 @@ def active(settings: Settings) -> list[str]:
     profile = settings.profile
 
     def counts(knob: Knob) -> bool:
+        """Return whether a turn of the knob can change the ranking, by the profile and the knobs it needs."""
         # A weight of words or meaning counts without words, too, where a profile still computes the missing side.
         weighs = bool(knob.pair) and profile.missing_side != "zero"
         return knob.key not in profile.ignores and (not knob.needs or weighs or settings.on(knob.needs))

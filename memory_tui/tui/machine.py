@@ -74,6 +74,7 @@ class Chooser(App[Path]):
         self.memories = memories
 
     def compose(self) -> ComposeResult:
+        """Lay out the list and the keys."""
         yield Facts()
         yield Footer(show_command_palette=False)
 

@@ -58,6 +58,7 @@ def ordered(files: Sequence[FileRow]) -> list[FileRow]:
     """Return the notes as they are listed: the curated one, topics, days from the newest on, transcripts last."""
 
     def order(row: FileRow) -> tuple[int, int, str]:
+        """Return the sort key of a note: its group, then in days the newest first, then the path."""
         if row.source == SOURCE:
             return 3, 0, row.path
         if row.path in ROOT_NOTES:
@@ -78,17 +79,22 @@ def matches(row: FileRow, letters: str, use: str = "") -> bool:
 
 
 def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
-    """Return the row of a note: its state, day or name, and title, which repeats no day."""
+    """Return the row of a note: a mark of its state, its name, its kind and its title; a marked one shows that.
+
+    A daily log is called by its day, any other note by its path; a title that is the same as this name is left out.
+    """
+    # `detail` says how a note is pending, `new` or `deleted`; what has no mark of its own is shown as `~`.
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
     mark = ("■", "$accent") if marked else MARKS.get(state, ("~", "$warning"))
     title = one_line(row.title)
     if row.day is not None and row.source != SOURCE:
         name = f"{row.day.day:>2} {row.day:%b}" + (f" {row.day:%y}" if (today - row.day).days > _YEAR else "")
         if 0 < len(row.dated) < len("2026-03-07"):
-            # A shorter date is that of a whole month or year.
+            # A shorter date is that of a whole month or year, which is written as it is.
             name = row.dated
         folder, _, stem = row.path.removeprefix("memory/").removesuffix(".md").rpartition("/")
-        # What the file is called behind its day, and a folder that is no year or month, where the title lacks it.
+        # Behind the day comes what else the file is called, where the title lacks a word of it, and the folder without
+        # years and months: `memory/work/2026/2026-03-07-call.md` is ` 7 Mar call work`.
         rest = one_line(stem.removeprefix(f"{row.day}").strip("-_ ")) if stem.startswith(f"{row.day}") else ""
         if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
             name += f" {rest}"
@@ -135,6 +141,7 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
 def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
     """Return the lines around `line` that fit `most` characters, and the number of the first of them."""
     lines = text.split("\n")
+    # Both are indices of `lines`; the part grows upwards first, then downwards.
     first = last = min(line, len(lines)) - 1
     used = len(lines[first])
     # Of a note that does not fit, a third of the room is for the lines above.
@@ -150,6 +157,7 @@ def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
 def line_after(before: NotePage, after: NotePage, line: int) -> int:
     """Return where `line` of a note stands when it was read again: by its place, else by its text, the nearest."""
     old, new = before.text.split("\n"), after.text.split("\n")
+    # Where the line is in the text that was read, and how many lines more there are now.
     index, added = line - before.first, len(new) - len(old)
     if not 0 <= index < len(old):
         return line
@@ -177,6 +185,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     Its only part is a sentence about them. Of a note that is read in full the page has nothing but its path.
     """
     plan = engine.notes.curator.plan
+    # The host that reads the note at the start of a session, and never all of it where it is long.
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
@@ -186,6 +195,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
         return NotePage(path)
     # `whole` leaves out the line in which the cut falls, whose beginning is read.
     first, _ = cut.whole
+    # Where it is not read again, the end is behind the last line.
     end = cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
     parts = ((f"{host} starts without {cut.lines}", "$error"),)
@@ -244,6 +254,7 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
     at_least = log.delivered | recalled
 
     def use(path: str, day: dt.date | None) -> str:
+        """Return the words for one note; empty where the log has not begun."""
         if times := at_least[path]:
             unused = recalled[path] >= _OFTEN and path not in used
             return f"recalled {plural(times, 'time')}{', unused' if unused else ', often' * (times >= _OFTEN)}"
@@ -256,6 +267,7 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
 
 def strip(parts: Sequence[Part], width: int) -> Content:
     """Return as many parts as fit `width`, the first in any case."""
+    # `lead` stands between two parts, so it is empty before the first one.
     shown, lead = Content(""), ""
     for words, style in parts:
         longer = Content.assemble(shown, (lead, "$foreground-muted"), (one_line(words), style))

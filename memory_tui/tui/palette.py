@@ -123,6 +123,7 @@ def matches(query: str) -> Iterator[tuple[float, Command]]:
     texts = {command: f"{command.title} {command.synonyms}".lower() for command in TABLE}
     held = {command: sum(word in text for word in words) for command, text in texts.items()}
     for command in TABLE:
+        # Titles with all words come before those that hold as many with their synonyms.
         if held[command] == max(held.values()) > 0:
             yield 2.0 if all(word in command.title.lower() for word in words) else 1.5, command
 
@@ -139,12 +140,13 @@ class Commands(Provider):
     async def search(self, query: str) -> Hits:
         """Yield what holds the words; where nothing does, what has letters like them."""
         matcher = self.matcher(query)
+        # Empty where no command holds a word: then the letters are compared.
         exact = {command: score for score, command in matches(query)}
         for command in self._offered:
             if score := exact.get(command, 0.0) if exact else matcher.match(command.title):
                 row = self._row(matcher.highlight(command.title), command)
                 yield Hit(score, row, partial(self.app.post_message, Chosen(command)), command.title)
-        # More digits are no line of a note.
+        # The score of 3 puts it above every command; more digits are no line of a note.
         number = query.strip().removeprefix(":")
         if number.isdecimal() and len(number) < 10:
             title = f"Go to line {int(number)} of the note"
@@ -153,6 +155,7 @@ class Commands(Provider):
     @property
     def _offered(self) -> list[Command]:
         """Return the commands; MEMORY.md is not promoted, and a scope is asked only where there is a shared index."""
+        # What is not offered; a text times False is the empty one, which no command has for a target.
         off = "note.promote" * any(each.display and each.path == "MEMORY.md" for each in self.screen.query(NotesView))
         return [each for each in TABLE if each.target not in (off, "scope" * (not self.app.check_action("scope", ())))]
 

@@ -53,6 +53,7 @@ class NotePage(Struct, frozen=True):
     unread: Container[int] = ()
     """The lines that an agent does not read."""
     rulers: Mapping[int, str] = {}
+    """The words over a line, by its number."""
     problem: str = ""
     whole: bool = True
     owner: str = ""
@@ -80,6 +81,7 @@ class MarkdownText(TextArea):
         super().__init__("", read_only=read_only, show_line_numbers=True, soft_wrap=True, compact=True, id=id)
         self.cursor_blink = self.match_cursor_bracket = False
         self.fences: list[int] = []
+        """The rows, counted from 0, in which a block of code begins or ends."""
 
     @on(TextArea.Changed)
     def recolour(self) -> None:

@@ -167,11 +167,13 @@ class TerminalApp(MemoryApp):
         stop, go = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
 
         def stopping(number: int, frame: FrameType | None) -> None:
+            """Remember that the program was stopped, before the handler of Textual gives the terminal back."""
             self.stopped = True
             if callable(stop):
                 stop(number, frame)
 
         def going(number: int, frame: FrameType | None) -> None:
+            """Take the terminal again, and draw anew."""
             # After a SIGSTOP, of which nobody heard: Textual sets up again only what was taken down.
             if not self.stopped and self._driver is not None:
                 self._driver.suspend_application_mode()

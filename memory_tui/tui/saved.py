@@ -67,6 +67,7 @@ def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> La
     usable = [number for number, written in enumerate(lines) if written.strip()] or [0]
 
     def matches(number: int) -> int:
+        """Return how many words of the question stand in a line, given by its index."""
         return sum(count > 0 for count in words.counts(lines[number]).values())
 
     # From the first line of the passage; a line that is blank or outside of it gives way.
@@ -80,6 +81,7 @@ def judged(question: str, chunk: ChunkRef, label: Label | None) -> NotebookChang
     """Return what puts `label` in the place of what was said of a passage; without one it is taken back."""
 
     def change(notebook: Notebook) -> Notebook:
+        """Return the notebook with the judgment of this passage set, or without one."""
         query = notebook.find(question) or Query(question.strip())
         for old in query.labels:
             if old.path == chunk.path and chunk.start_line <= old.line <= chunk.end_line:
@@ -93,6 +95,7 @@ def kept(question: str, *, unanswerable: bool = False) -> NotebookChange:
     """Return what saves a question, as one that the notes do not answer where that is so."""
 
     def change(notebook: Notebook) -> Notebook:
+        """Return the notebook with the question in it."""
         query = notebook.find(question) or Query(question.strip())
         return notebook.put(replace(query, unanswerable=True) if unanswerable else query)
 
@@ -283,6 +286,7 @@ class SavedQuestions(Dialog[str]):
         cases = [self.cases[query.text] for query in self.sheet.notebook.judged if query.text in self.cases]
 
         def tell(words: str) -> None:
+            """Show how far the search is; raise Cancelled where a person stopped it."""
             # Ends the search from within; `attempt` says nothing of it.
             if worker.is_cancelled:
                 raise Cancelled
@@ -302,6 +306,7 @@ class SavedQuestions(Dialog[str]):
             return
 
         def agreed(yes: bool | None) -> None:
+            """Use the settings that were found, where a person says so."""
             if yes:
                 self.dismiss(None)
                 self.use(outcome.settings, "the knobs that were found")

@@ -113,6 +113,7 @@ def opener_of(options: Callable[[], Options]) -> OpenEngine:
     """Return what opens the engine of `options`."""
 
     def opener(listener: Listener) -> Engine:
+        """Open the engine with the options as they are now."""
         # The first frame waits for no engine, which brings numpy.
         from memory_tui.engine.engine import Engine
 

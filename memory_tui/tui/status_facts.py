@@ -66,6 +66,7 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
 
 
 def _link(link: MemberState) -> Iterator[Fact]:
+    """Yield a provider of the chain: its state and what enter does, its last error, and what helps."""
     where = f" at {one_line(link.host)}" if link.host else ""
     model = f", {one_line(link.model)}" if link.model else ""
     name = f"{link.name}{where}{model}"
@@ -85,6 +86,7 @@ def _link(link: MemberState) -> Iterator[Fact]:
 
 def sent(forecast: Forecast | None, name: str, host: str) -> str:
     """Return what a provider would get, in sentences."""
+    # Without a forecast for this provider nobody counted.
     if forecast is None or forecast.provider != name:
         return f"{name} at {host} gets the texts of all notes."
     price = "" if forecast.usd is None else f", about {forecast.usd:.4f} US dollars by the list of {forecast.prices_of}"
@@ -131,6 +133,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
         state = "paused: changes are not indexed" if status.paused else "goes on by itself"
         does = "enter goes on" if status.paused else "enter pauses"
         yield Fact(state, "pause", label="indexing", indent=2, does=does, style=WARN if status.paused else "")
+    # Why it is on or off, in words; without a reason the status only repeats its state.
     detail = status.watch_detail if status.watch_detail not in ("on", "off", "") else ""
     words = f"{'on' if status.watching else 'off'}{detail and ', '}{one_line(detail)}"
     switch = "enter switches it off" if status.watching else "enter switches it on"
@@ -272,6 +275,7 @@ def news(session: Session) -> list[Fact]:
 
 
 def _synced(event: events.SyncFinished) -> tuple[str, str]:
+    """Return the words and colour of a sync; empty ones leave it out."""
     if event.error:
         return f"the sync stopped: {event.error}", BAD
     counts = ((event.indexed, "indexed"), (event.removed, "forgotten"), (event.failed, "failed"))
@@ -282,6 +286,7 @@ def _synced(event: events.SyncFinished) -> tuple[str, str]:
 
 
 def _provider(event: events.ProviderChanged) -> tuple[str, str]:
+    """Return the words and colour of a provider that began to answer, or failed."""
     return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
 
 

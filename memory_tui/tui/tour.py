@@ -58,21 +58,26 @@ class Step(NamedTuple):
 
 
 def _asked(tour: Tour) -> bool:
+    """Tell whether a question was asked and left for its passages."""
     return tour.search is not None and tour.search.answer is not None and not tour.search.box.has_focus
 
 
 def _misses(tour: Tour) -> bool:
+    """Tell whether the cursor came to a passage that is not sent."""
     # The list of a question without an answer begins with a miss: that one counts once its key is pressed.
     at = tour.search
+    # The key arms the passage under the cursor: enter then tries its first remedy.
     return at is not None and (row := at.row) is not None and not row.sent and (row is at.armed or row.place != 1)
 
 
 def _tried(tour: Tour) -> bool:
+    """Tell whether something was tried, so that there is a step to take back."""
     # Who goes on to another view is not held here.
     return tour.search is None or bool(tour.search.steps) or not tour.search.display
 
 
 def _promoted_and_back(tour: Tour) -> bool:
+    """Tell whether a promotion of this step was taken back, or a person went to another view."""
     made = tour.session.made[tour.since :]
     promoted = {entry.id for entry in made if entry.kind == "promote"}
     in_front = {view.NAME for view in tour.screen.query(View) if view.display}

@@ -79,7 +79,7 @@ def programs(rows: Sequence[agents.AgentProgram], log: Log) -> Iterator[Fact]:
 
 
 def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
-    """Yield what agents asked, the newest first, with how well it was answered then."""
+    """Yield what agents asked, the newest first, with how well it was answered then; without a log how to get one."""
     if not log.entries:
         yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
@@ -98,6 +98,7 @@ def turns(sessions: Sequence[agents.SessionTurns], problems: Sequence[str]) -> I
         yield Fact(one_line(session.title), style="bold", does=session.sentence)
         for at, turn in enumerate(session.turns):
             key, mark, verdict = "", MUTED, "" if turn.recalls else "did not ask: "
+            # The place of a passage that answers what was not asked.
             if turn.knew:
                 key, mark = f"turn:{number}:{at}", WARN
                 verdict = f"should have asked, {one_line(turn.knew)} answers it: "
@@ -113,7 +114,8 @@ def turns(sessions: Sequence[agents.SessionTurns], problems: Sequence[str]) -> I
 
 def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
-    # That no level was worked out is no answer; then the row says whether passages were read.
+    # `found in part` is said as `in part`. That no level was worked out is no answer; without a reply, lines of a note
+    # were asked for, and the row says whether they were read.
     answer = entry.reply.removeprefix("no level").removeprefix("found ")
     if not entry.reply:
         answer = "read" if entry.delivered else "not read"
@@ -142,6 +144,7 @@ class AgentsView(View):
         self.logged = Log((), 0)
 
     def compose(self) -> ComposeResult:
+        """Lay out the one list."""
         yield Facts(id="agents-list")
 
     def on_mount(self) -> None:
@@ -162,6 +165,7 @@ class AgentsView(View):
         """Read connections and log on a worker thread."""
 
         def read(engine: Engine) -> tuple[Sequence[agents.AgentProgram], Log]:
+            """Return the agent programs and the log of what was asked."""
             path = recall_log.recall_log_path(engine.plan.roots.workspace)
             return agents.rows(engine.plan), recall_log.read(path)
 
@@ -202,6 +206,7 @@ class AgentsView(View):
         """Offer what can be done with an agent, say why a question was answered so, or open what OpenClaw keeps."""
         key, row = event.option.id or "", self.program
         pages = {_OPENCLAW.key: OpenClawPage, _TURNS.key: TurnsPage, _MACHINE.key: MachinePage}
+        # No connection and none possible.
         if row is not None and row.connection is None and row.problem:
             self.tell(row.host.title, one_line(row.problem))
         elif row is not None:
@@ -241,6 +246,7 @@ class AgentsView(View):
             offers |= {"test": "start its server as it does, and ask it", "disconnect": "disconnect it"}
 
         def do(choice: str | None) -> None:
+            """Act on the choice: a key of `offers`; None where the dialog was closed."""
             if choice == "test" and made is not None:
                 self.notify(f"Starting the server of {row.host.title} ...", markup=False)
                 self.perform(lambda _engine: connection.prove(made.start).sentence())
@@ -258,6 +264,7 @@ class AgentsView(View):
             row = self.program
             if row is None or (row.connection is None and row.problem):
                 return False
+            # One that lost something is connected anew by the same key.
             needs_connection = row.connection is None or bool(row.lost)
             return needs_connection if action == "do" else not needs_connection
         return super().check_action(action, parameters)
@@ -271,9 +278,11 @@ class AgentsView(View):
     def connect(self, row: agents.AgentProgram, scope: Scope, *, log: bool) -> None:
         """Show the files that connecting changes, and write them where that is agreed to."""
         made, host = row.connection, row.host
+        # The folder that is connected already, else the one where the app was started.
         project = made.project if made is not None and made.scope == "project" else Path.cwd()
 
         def plan(engine: Engine) -> View.Asks:
+            """Return the question whether to connect, with the files as they would be."""
             wiring = agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
             where = _WHERE[scope].format(host.title) + " and logs here what it asks and gets" * log
@@ -281,6 +290,7 @@ class AgentsView(View):
             lines = [*[SAMPLE_GOES] * engine.plan.options.sample, *changed(does, files), host.loss()]
 
             def deed(_engine: Engine) -> str:
+                """Write the files; return the sentence that says so."""
                 connection.connect(host, wiring, files)
                 return f"{host.title} is connected. {host.after}"
 
@@ -297,9 +307,11 @@ class AgentsView(View):
             return
 
         def plan(_engine: Engine) -> View.Asks:
+            """Return the question whether to disconnect, with the files as they would be."""
             files = connection.restorations(made)
 
             def deed(_engine: Engine) -> str:
+                """Write the files as they were; return the sentence that says so."""
                 connection.restore_files(made)
                 return f"{title} is disconnected."
 
@@ -318,6 +330,7 @@ class AgentsView(View):
         elif entry.subject != "notes":
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
         elif again := self.attempt(lambda engine: recall_log.replay(entry, engine.plan.settings, engine.search.gather)):
+            # `again` is what was asked, then and now, and `replayed` tells it in lines.
             text = Content("\n".join(map(safe, recall_log.replayed(again))))
             # A yes does nothing itself; what it calls then asks the question in Search.
             title = one_line(entry.query, 60)

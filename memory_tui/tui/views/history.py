@@ -70,6 +70,7 @@ def run_of(parts: Sequence[JournalEntry]) -> Run:
     last, first = parts[0], parts[-1]
     what = first.paths[0] if len(files) == 1 else plural(len(files), "note")
     title = f"{who(last)} changed {what} {len(parts)} times since {dt.datetime.fromtimestamp(first.at):%H:%M}"
+    # Where the changes cancelled each other, the last one stands for all.
     changed = tuple(file for file in files.values() if file.before != file.after) or last.files
     return Run(first.id, last.at, "done", OTHERS, title, changed, author=last.author, parts=tuple(parts))
 
@@ -93,7 +94,7 @@ def joined(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
 
 
 def listed(known: Past, chosen: str, opened: Container[str]) -> Iterator[JournalEntry]:
-    """Yield the changes that a filter lets through, runs as one, and below those that are `opened` their parts."""
+    """Yield the changes that a filter lets through, runs as one, and below those whose key is `opened` their parts."""
     for entry in joined(each for each in known.entries if fits(each, chosen)):
         yield entry
         if isinstance(entry, Run) and key_of(entry) in opened:
@@ -115,6 +116,7 @@ def key_of(entry: JournalEntry) -> str:
 
 def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[Option]:
     """Yield the days, and below each its changes: when, what, and what became of it."""
+    # The changes that are listed below their run, which are indented; equal entries are still two, so by identity.
     inside = {id(part) for run in entries if isinstance(run, Run) for part in run.parts}
     for day, changed in groupby(entries, day_of):
         yield Option(Content.styled(f" {day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
@@ -127,6 +129,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
                 style = "$warning" if any(file.after is None for file in entry.files) else "$accent"
             else:
                 what = f"{who(entry)}: {entry.title}"
+                # What was taken back is struck through.
                 style = "$foreground-muted strike" if entry.id in known.redoable else ""
             # Wrapped and not cut, because neighbours may differ only at their ends.
             lines = Content.styled(one_line(what), style).wrap(max(20, width - len(time)))
@@ -197,6 +200,7 @@ class HistoryView(View):
         """The runs whose changes are listed."""
 
     def compose(self) -> ComposeResult:
+        """Lay out the list of changes, and beside it what one did."""
         with Horizontal(classes="panes"):
             yield Rows(id="history-list")
             with VerticalScroll(id="history-right", can_focus=True):
@@ -232,6 +236,7 @@ class HistoryView(View):
         path, most = self.session.history_of, self.most
 
         def read(engine: Engine) -> Past:
+            """Return the record, or what is wrong with it."""
             try:
                 return engine.notes.past(path, most)
             except EditRefused as error:
@@ -248,6 +253,7 @@ class HistoryView(View):
         """List the changes, unless they are those on the screen already; who `came` begins at new ones."""
         if past == self.past and path == self.path and self.past.entries:
             return
+        # The newest change is another one: the cursor goes to the first row.
         if came and [each.id for each in past.entries[:1]] != [each.id for each in self.past.entries[:1]]:
             self.query_one(Rows).highlighted = None
         self.past, self.path = past, path
@@ -320,6 +326,7 @@ class HistoryView(View):
         options = [(id_, one_line(words)) for id_, words in (*versions(entry, self.path), *steps(entry, self.past))]
 
         async def chosen(answer: str | None) -> None:
+            """Propose what was chosen: a step, or the exact text of a note; None where the dialog was closed."""
             if answer in ("undo", "redo"):
                 # Told apart for mypy, to which `answer` is any text.
                 kind: Literal["undo", "redo"] = "redo" if answer == "redo" else "undo"

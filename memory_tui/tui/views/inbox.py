@@ -95,6 +95,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     """Yield what was decided and what is silent, each as a count that opens, and which checks are off."""
 
     def does(key: str, what: str = "them") -> str:
+        """Return what enter does with the row `key`."""
         return "enter hides them" if key in unfolded else f"enter shows {what}"
 
     decided = [item for item in findings.suggestions if item.id in hidden]
@@ -139,6 +140,7 @@ def until(end: float, item: Suggestion) -> str:
     """Return how long a finding is left alone."""
     if not math.isinf(end):
         return f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
+    # A decision holds for the lines that were `seen`; about a change in the journal, or all of a note, for good.
     return "kept until it changes" if item.seen and not item.change else "kept for good"
 
 
@@ -148,6 +150,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
     parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
     # The difference shows the line that goes, and not one that stays elsewhere.
     is_shown = isinstance(change, Change) and (first.other is None or action in ("merge", "trash note"))
+    # A group of several lines shows no place: its lines are listed.
     places = (None if is_shown else first.place, first.other) if len(group.suggestions) == 1 else ()
     for place in filter(None, places):
         parts += ["\n", (one_line(str(place)), MUTED), f"\n{safe(place.text.strip(), keep_newlines=True)}"]
@@ -167,6 +170,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
 
 
 def _shown(change: Change | str | None, width: int) -> Content:
+    """Return the difference, or why there is no change; None is one that is still worked out."""
     if change is None:
         return Content.styled("Working it out ...", MUTED)
     return Content.styled(one_line(change), WARN) if isinstance(change, str) else difference(change, width)
@@ -207,6 +211,7 @@ class InboxView(View):
         """What stood in notes that a change touched, and was not what it was about."""
 
     def compose(self) -> ComposeResult:
+        """Lay out the causes, and beside or below them why one is listed."""
         with Container(classes="panes"):
             yield Causes(id="inbox-list")
             with VerticalScroll(id="inbox-why"):
@@ -247,6 +252,7 @@ class InboxView(View):
         worker = get_current_worker()
 
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
+            """Return the findings, until when each of the hidden ones is hidden, and the seconds it took."""
             begun = time.thread_time()
             # A check that is off looks where its row is unfolded.
             kinds = frozenset(self.unfolded)
@@ -319,6 +325,7 @@ class InboxView(View):
         if group is None:
             text.update(row_text(self.query_one("#inbox-list", Facts).fact or Fact("")))
             return
+        # Planned changes are kept by the findings that they are about.
         key = "".join(item.id for item in group.suggestions)
         change = self.planned.get(key)
         pane, is_quiet = self.query_one("#inbox-why"), group.suggestions[0].id in self.hidden

@@ -61,6 +61,7 @@ class NotesView(View):
         """The line to go to when the engine is open."""
         self.page = NotePage("")
         self.marked: set[str] = set()
+        """The notes that a change is about together."""
         self.unsaved: frozenset[str] = frozenset()
         """The notes with text that an editor left behind."""
         self.listed: object = None
@@ -79,11 +80,14 @@ class NotesView(View):
         self.opener = 0, "", 1
         """The change that opened the note in front, and the note and line that were there before."""
         self.greeted = False
+        """Whether the engine was seen open, after which unsaved text and recalls are read once."""
         self.is_filling = False
+        """Whether the list is being filled, so that its cursor reads nothing."""
         self.use: Callable[[str, dt.date | None], str] = lambda *_: ""
         """What says of a note of a day how agents use it."""
 
     def compose(self) -> ComposeResult:
+        """Lay out list, index and provider at the left, and the note at the right."""
         with Horizontal():
             with Vertical(id="notes-left"):
                 yield self.filter
@@ -121,6 +125,7 @@ class NotesView(View):
             self.greeted = True
             self.offer_unsaved()
             self.count_recalls()
+        # The class says that there are no notes: it is toggled where that is not so any more, or became so.
         if self.has_class("-empty") == bool(session.files):
             self.toggle_class("-empty")
             self.refresh_bindings()
@@ -172,6 +177,7 @@ class NotesView(View):
         every = [replace(row, kind="unsaved text") if row.path in self.unsaved else row for row in every]
         files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path, row.day))]
         width = rows.scrollable_content_region.width or 30
+        # All that a row shows; how agents use a note only lets it through the filter.
         key = [(row.path, row.state, row.detail, row.title, row.kind) for row in files], width, frozenset(self.marked)
         if key == self.listed:
             return
@@ -465,6 +471,7 @@ class NotesView(View):
             return
 
         def go(place: str) -> None:
+            """Read the line at `PATH:LINE`."""
             target, _, line = place.rpartition(":")
             self.post_message(ReadNote(target, int(line)))
 
@@ -479,6 +486,7 @@ class NotesView(View):
     async def action_unread(self) -> None:
         """Go to the first line of the curated note that the agent never reads."""
         page = await asyncio.to_thread(self.attempt, lambda e: tui.note_facts.page(e, e.notes.curator.plan.memory()))
+        # The rulers stand where the agent stops reading and where it reads on, so the first is where it stops.
         if page is not None and page.rulers:
             self.post_message(ReadNote(page.path, min(page.rulers)))
         elif page is not None:
@@ -497,6 +505,7 @@ class NotesView(View):
     def show_change(self, done: AppliedChange) -> None:
         """Read the note again, or the one that a change made or renamed; where that is taken back, the one before."""
         change, undoes = done.change, done.entry.undoes
+        # A text of None is a note that is not there: without one before, the change made it; after it, it is gone.
         new = next((file.path for file in change.files if file.before is None and file.after is not None), "")
         is_gone = any(file.path == self.path and file.after is None for file in change.files)
         opener = done.entry.id, self.path, self.reader.line
@@ -561,6 +570,7 @@ class NotesView(View):
             await self.ask_text(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
     async def _propose(self, plan: tui.changes.Plan) -> None:
+        """Show a change, and make it where that is agreed to; then show the note that it leaves in front."""
         await tui.changes.propose(self, plan, then=self.show_change)
 
     def leaving(self) -> str:

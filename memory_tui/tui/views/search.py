@@ -119,13 +119,16 @@ class Query(Box):
     def __init__(self) -> None:
         super().__init__(hint=ASK, id="query")
         self.earlier: list[str] = []
+        """The questions that were asked, the newest last."""
         self.back = 0
+        """How many questions back `up` went."""
 
     def validate_value(self, value: str) -> str:
         """Return what may be drawn of what was typed."""
         return safe(value[:LONGEST])
 
     async def _on_key(self, event: events.Key) -> None:
+        """Take `up` for an earlier question and `down` for the passages; other keys type."""
         # A slash where a question begins is the key that asks, pressed again.
         if event.character == "/" and self.value in ("", self.selected_text):
             event.prevent_default()
@@ -162,6 +165,7 @@ class Hits(Rows):
         await self.screen.query_one(Remedies).action_choose() if does == "Try" else self.action_select()
 
     async def _on_click(self, event: events.Click) -> None:
+        """Move the cursor to the row, or open the one that it is on already."""
         event.prevent_default()
         at = event.style.meta.get("option")
         if at is not None and at == self.highlighted:
@@ -262,6 +266,7 @@ class SearchView(View):
         """Whether the cursor is to go to the passage that holds this line."""
 
     def compose(self) -> ComposeResult:
+        """Lay out the box, the level, the list and the pane beside it, and the ranking."""
         yield self.box
         yield Static(id="level", markup=False)
         with Horizontal(id="panes"):
@@ -419,6 +424,7 @@ class SearchView(View):
         if (place := request.place) is not None:
             why = self.attempt(lambda _: engine.search.why(evidence, place.path, place.line, request.settings))
         asked = why.best if why is not None else None
+        # A passage that no search proposed is not listed where a gate stopped its file before any search.
         if why is not None and asked is not None and not asked.proposed and why.place.gate is not None:
             asked = None
         rows = hits.rows(evidence, trace, request.misses, self.notebook.find(evidence.question.query), asked)
@@ -548,6 +554,7 @@ class SearchView(View):
                 options.append(Option(label.truncate(width), disabled=True))
             options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
         # Misses beyond those that the request lists are one row.
+        # They all are in `lost`.
         if (more := len(trace.lost) - answer.request.misses) > 0:
             row_of_more = Option(Content.styled(f"     {more:,} more, weaker   W any line", MUTED), id=MORE)
             # The passage that was asked about comes after those that are not listed.
@@ -782,6 +789,7 @@ class SearchView(View):
         names = await asyncio.to_thread(self.attempt, lambda engine: engine.scopes.known)
 
         async def chosen(scope: str | None) -> None:
+            """Search the scope that was chosen, or ask for its name; None where the dialog was closed."""
             if scope == OTHER:
                 await self.app.push_screen(Line("Search whose notes?", "OWNER/NAME, group:ROLE"), self.search_in)
             else:
@@ -1093,6 +1101,7 @@ class SearchView(View):
         question = self.answer.trace.evidence.question.query if self.answer is not None else ""
 
         def chosen(query: str | None) -> None:
+            """Ask the question that was chosen, if any, by the judgments as they are now."""
             self.learn()
             if query:
                 self.put(query)
@@ -1112,12 +1121,14 @@ class SearchView(View):
         label = saved.label_of(row, answer.trace, text, 0, line if line != row.line else 0)
 
         def change(choice: str) -> saved.NotebookChange:
+            """Return what a choice, a grade or a word of `saved`, does to the notebook."""
             if choice == saved.UNKNOWN:
                 return saved.kept(query, unanswerable=True)
             mark = None if choice == saved.TAKE_BACK else structs.replace(label, grade=int(choice))
             return saved.judged(query, chunk, mark)
 
         def chosen(choice: str) -> None:
+            """Judge the passage; the step that is remembered puts the question back as it was."""
             before = self.notebook.find(query)
             words = f"“{dict(saved.CHOICES)[choice].strip()}” of {row.name}, for “{one_line(query)}”"
             self.steps.append((words, lambda: self.learn(saved.as_before(query, before))))
@@ -1199,6 +1210,7 @@ class SearchView(View):
         engine.reread()
 
         def undo(engine: Engine) -> str:
+            """Write the files as they were; return the sentence that says so."""
             for file in reversed(files):
                 config_patch.undo(file)
             engine.reread()

@@ -51,6 +51,7 @@ class StatusView(View):
         """Whether a drawing is on its way."""
 
     def compose(self) -> ComposeResult:
+        """Lay out the state, and beside or below it what happened."""
         with Container(classes="panes"):
             yield Facts(id="status-list")
             yield Facts(id="status-news")
@@ -146,6 +147,7 @@ class StatusView(View):
         title, words = asks[kind]
 
         def deed(engine: Engine) -> str:
+            """Do what the row says, on a worker thread; return the sentence of what became of it."""
             if kind == "revoke":
                 engine.providers.revoke(name)
                 return f"{name} gets no text of these notes from now on."
@@ -171,10 +173,12 @@ class StatusView(View):
         """Find out what a provider would get, then ask for the approval."""
 
         def look(engine: Engine) -> str:
+            """Return what the provider would get, in words; empty where it waits for no approval any more."""
             member = engine.providers.waiting(name)
             return "" if member is None else sent(engine.providers.forecast(), name, one_line(member.host))
 
         def deed(engine: Engine) -> str:
+            """Approve the provider; return the sentence that says so."""
             engine.providers.approve(name)
             return f"{name} may have the notes; the index is brought up to date with it."
 
@@ -190,6 +194,7 @@ class StatusView(View):
             title = f"Write to {one_line(str(setup.patch.target))}"
 
             def deed(engine: Engine) -> str:
+                """Write the configuration; return the sentence that says so."""
                 self.session.config_writes.append((setup.patch.write(), self.session.opener))
                 engine.reread()
                 # One that the command line named would go before that of the configuration.
@@ -208,6 +213,7 @@ class StatusView(View):
         steps = self.session.config_writes
 
         def deed(engine: Engine) -> str:
+            """Take the last configuration back; return the sentence that says so."""
             writes, opener = steps[-1]
             for done in writes:
                 config_patch.undo(done)
