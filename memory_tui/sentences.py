@@ -421,8 +421,8 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
 
 def _lines_lost(lines: int, at: float, by: str, gone: bool, **_: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
-    did, to = ("was removed with", "by") if gone else ("lost", "to")
-    return f"It {did} {plural(lines, 'line')} of text {to} {by}, {when:%Y-%m-%d %H:%M}. The record has the text."
+    what = f"It was removed by {by}" if gone else f"It lost {plural(lines, 'line')} of text to {by}"
+    return f"{what}, {when:%Y-%m-%d %H:%M}. The record has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:

@@ -308,8 +308,9 @@ def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
     files = tuple(FileChange(file.path, data, file.before) for file, data in now if data != file.before)
     if not files:
         raise EditRefused(f"{path or 'Every note'} has the text of before.", "Nothing was changed.")
-    title = f"Restore {path} as it was before" if path else "Take back to the letter"
-    return curator.plan.with_trust(Change("restore", f"{title}: {entry.title}", files))
+    # Named by its time: the title of a change that was taken back would stand in that of its restore, and so on.
+    what = f"{path} as it was" if path else f"{plural(len(files), 'note')} as they were"
+    return curator.plan.with_trust(Change("restore", f"Restore {what} before {minute(entry.at)}", files))
 
 
 def taken_back(curator: Curator, entry: JournalEntry) -> Change:

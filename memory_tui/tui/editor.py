@@ -275,9 +275,8 @@ def restored(text: str, typed: str) -> str:
 
 # --- the user's editor ----------------------------------------------------------------------------------------------
 
-_COLON = {"hx", "helix", "micro"}
-"""Editors that take PATH:LINE; those of the next set have to be told to wait, too."""
-_COLON_WAIT = {"zed", "zeditor", "subl", "sublime_text"}
+_COLON = {"hx": (), "helix": (), "micro": ()} | dict.fromkeys(("zed", "zeditor", "subl", "sublime_text"), ("--wait",))
+"""The arguments of editors that take PATH:LINE: some have to be told to wait."""
 _GOTO = {"code", "code-insiders", "codium", "vscodium", "cursor"}
 """VS Code and its kin."""
 _AT_ONCE = {"open", "xdg-open"}
@@ -295,8 +294,8 @@ def command(path: str, line: int, environment: Mapping[str, str]) -> list[str]:
     name = PurePath(words[0]).name.removesuffix(".exe")
     if name in _GOTO:
         return [*words, "--wait", "--goto", f"{path}:{line}"]
-    if name in _COLON or name in _COLON_WAIT:
-        return [*words, *(["--wait"] if name in _COLON_WAIT else []), f"{path}:{line}"]
+    if name in _COLON:
+        return [*words, *_COLON[name], f"{path}:{line}"]
     return [*words, path] if name in {"notepad", *_AT_ONCE} else [*words, f"+{line}", path]
 
 

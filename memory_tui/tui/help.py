@@ -32,6 +32,7 @@ KEYS = (
 WORDS = (
     ("second look", "the best passages are read again, line by line; words and meaning gain by it"),
     ("beside a better one", "it loses points next to a better passage of its note"),
+    ("┃ ░ ● beside a text", "the line that decided, lines your agent never reads, lines you marked"),
 )
 
 

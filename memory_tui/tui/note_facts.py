@@ -197,7 +197,9 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     first, _ = cut.whole
     # Where it is not read again, the end is behind the last line.
     end = cut.until_line or lines + 1
-    rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
+    rulers = {first: f"{host} stops reading {'here' if cut.column == 1 else f'inside line {cut.line}'}"}
+    if cut.until_line > cut.line:
+        rulers[end] = f"{host} reads on {'here' if cut.until_column == 1 else f'inside line {end}'}"
     parts = ((f"{host} starts without {cut.lines}", "$error"),)
     return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
 
@@ -209,7 +211,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
             yield row.detail or row.state, "$warning"
         yield plural(row.chunks, "passage"), ""
         yield age(engine.plan, row), ""
-    if back := Counter(link.source for link in links_of(engine, path).back):
+    if back := Counter(link.source for link in engine.notes.curator.plan.links.about(path).back):
         yield f"{plural(len(back), 'note')} mention{'s' * (len(back) == 1)} this", ""
 
 
@@ -229,11 +231,6 @@ def age(plan: Plan, row: FileRow) -> str:
 def today_of(plan: Plan) -> dt.date:
     """Return the day that it is for the notes."""
     return dt.datetime.fromtimestamp(plan.clock(), dt.UTC).astimezone(plan.config.time_zone).date()
-
-
-def links_of(engine: Engine, path: str) -> NoteLinks:
-    """Return the links of a note both ways; the first look reads every note."""
-    return engine.notes.curator.plan.links.about(path)
 
 
 def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:

@@ -72,8 +72,9 @@ class MarkdownText(TextArea):
         f"text--{name}"
         for name in ("heading", "strong", "code", "link", "muted", "ruler", "unread", "struck", "decided")
     }
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+home", "edge(True)", "Beginning", show=False)]
-    BINDINGS += [Binding("ctrl+end", "edge(False)", "End", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(f"ctrl+{key}", f"edge({key == 'home'})", key.title(), show=False) for key in ("home", "end")
+    ]
     # Without this each letter and each note lays out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
@@ -103,6 +104,8 @@ class MarkdownText(TextArea):
     def get_line(self, line_index: int) -> Text:
         """Return a line with its Markdown styled."""
         line = super().get_line(line_index)
+        # What makes an emoji of a sign takes a cell on some terminals and none on others, which moves the border.
+        line.plain = line.plain.replace("\ufe0f", " ")
         # After an odd number of fences a block of code is open.
         opened = sum(row < line_index for row in self.fences) % 2
         if opened or line_index in self.fences:
@@ -135,8 +138,7 @@ class Reader(MarkdownText):
     """Shows a note, or a part of it, to read; what is copied names its note and lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up")
-    BINDINGS += [Binding("home", "edge(True)", "Beginning", show=False)]
-    BINDINGS += [Binding("end", "edge(False)", "End", show=False)]
+    BINDINGS += [Binding(key, f"edge({key == 'home'})", key.title(), show=False) for key in ("home", "end")]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(read_only=True, id=id)
@@ -253,12 +255,10 @@ class Reader(MarkdownText):
         # Only the first of the rows into which a line is wrapped has its number.
         is_first_of_row = y_of_text == self.wrapped_document.location_to_offset((row, 0)).y
         number = self.numbers[row] if row < len(self.numbers) else 0
-        mark = "░" if number in self.page.unread else " "
-        is_bold = number in self.marked or (number == self.decided and number > 0)
-        if is_bold:
-            mark = "●" if number in self.marked else "┃"
+        mark = "┃" if number and number == self.decided else "░" if number in self.page.unread else " "
+        mark = "●" if number in self.marked else mark
         label = str(number) if number and is_first_of_row else ""
-        style = (gutter.style or Style()) + Style(bold=is_bold)
+        style = (gutter.style or Style()) + Style(bold=mark in "┃●")
         return Strip([Segment(f"{label:>{self.gutter_width - 2}}{mark} ", style), *rest])
 
     def action_mark(self) -> None:

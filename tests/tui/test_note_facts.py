@@ -196,7 +196,11 @@ def test_the_band_is_what_the_host_cuts_out(engine, size):
         # The line in which a cut falls is read in part.
         assert page.unread == range(cut.line + (cut.column > 1), cut.until_line)
         assert page.parts[0][0] == f"OpenClaw starts without lines {page.unread.start} to {page.unread.stop - 1}"
-        assert sorted(page.rulers) == [page.unread.start, page.unread.stop]
+        # Neither end of the cut is the end of a line here.
+        assert page.rulers == {
+            page.unread.start: f"OpenClaw stops reading inside line {cut.line}",
+            page.unread.stop: f"OpenClaw reads on inside line {cut.until_line}",
+        }
 
 
 def test_the_first_steps_name_two_keys_for_each_host(engine, monkeypatch, tmp_path):
@@ -270,6 +274,8 @@ def test_an_editor_opens_at_the_line():
 def test_the_exact_text_of_before_is_the_first_choice():
     entry = JournalEntry(12, 0.0, "done", "edit", "Edit a.md", (RecordedNote("a.md", "x", "y"),))
     assert versions(entry, "") == [("a.md", "a.md exactly as it was before this")]
+    made = JournalEntry(13, 0.0, "done", "new", "New note b.md", (RecordedNote("b.md", None, "x"),))
+    assert versions(made, "") == [("b.md", "b.md goes, for it was not there before this")]
 
 
 def test_a_busy_writer_is_one_row_whose_text_of_before_is_that_of_its_first_change():

@@ -191,7 +191,7 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(unusual):
     unread = notes(read(unusual, "MEMORY.md")).page.unread
     assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in unusual.text
     read(unusual, "MEMORY.md", unread.start)
-    assert "── OpenClaw stops reading here ──" in unusual.text
+    assert f"── OpenClaw stops reading inside line {unread.start - 1} ──" in unusual.text
     assert f"{unread.start}░ - fact" in unusual.text
     assert f"{unread.start - 1}  - fact" in unusual.text
 
@@ -523,7 +523,7 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     screen.press("enter", "y").until(lambda: all(path.exists() for path in was)).settle()
     assert {path: path.read_bytes() for path in was} == was
     screen.press("f").until(lambda: "What changed, by memory-tui" in screen.text)
-    assert "Take back to the letter" in screen.text
+    assert f"Restore {len(was)} notes as they were before" in screen.text
     engine = screen.app.session.engine
     assert engine is not None
     screen.until(lambda: engine.notes.news() == "")

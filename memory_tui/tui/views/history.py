@@ -37,9 +37,7 @@ FEWEST = 3
 PAGE = 500
 """So many edits are read at first; the last row reads more."""
 _OLDER = "older"
-_EMPTY = (
-    "\n\nWhen you, an agent or an editor changes a note, it is listed here with its lines, and r brings the text back."
-)
+_EMPTY = "\n\nA change by you, an agent or an editor is listed here with its lines; r brings the text back."
 
 
 def fits(entry: JournalEntry, chosen: str) -> bool:
@@ -157,9 +155,10 @@ _MOST_OFFERED = 20
 def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
     """Return the notes whose exact text of before can be brought back, each with words; an empty name is all notes."""
     # In the history of one note only that is offered.
-    names = (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]
+    files = [file for file in entry.files if file.path == path] or entry.files[:_MOST_OFFERED]
     every = ("", f"all {len(entry.paths):,} notes exactly as they were before this")
-    single = [(name, f"{name} exactly as it was before this") for name in names]
+    were = ("exactly as it was", "goes, for it was not there")
+    single = [(file.path, f"{file.path} {were[file.before is None]} before this") for file in files]
     return [every, *single] if len(entry.paths) > 1 else single
 
 

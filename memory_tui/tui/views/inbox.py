@@ -164,7 +164,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
         every = f", for all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
         parts += [(f"d would {what}{every}\n", "bold"), _shown(change, width)]
         if first.kind == "secret":
-            words = f"Here [secret] hides it. The journal keeps it for {KEEP_DAYS} days, so that u can bring it back. "
+            words = f"Only the screen says [secret], not the note. After d the journal keeps it for {KEEP_DAYS} days. "
             parts.append((f"\n\n{words}It may have been read: change the password or key as well.", WARN))
     return Content.assemble(*parts)
 

@@ -464,7 +464,7 @@ class NotesView(View):
 
     async def _links(self, path: str) -> None:
         """Let a person choose a link of the note or to it, and go there; both are read on a worker thread."""
-        reply = await asyncio.to_thread(self.attempt, partial(tui.note_facts.links_of, path=path))
+        reply = await asyncio.to_thread(self.attempt, lambda engine: engine.notes.curator.plan.links.about(path))
         rows = tui.note_facts.link_rows(reply) if reply is not None else []
         if not rows:
             self.notify("Nothing links here, and nothing is linked from here.", markup=False)
@@ -566,7 +566,8 @@ class NotesView(View):
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
         if self.is_there():
-            path, line = self.path, tui.dialogs.Line("Rename the note", "", self.path, "Links and mentions follow.")
+            path, words = self.path, "Links to it follow, and its name with .md. Its bare name stays."
+            line = tui.dialogs.Line("Rename the note", value=path, explanation=words)
             await self.ask_text(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
     async def _propose(self, plan: tui.changes.Plan) -> None:
