@@ -37,7 +37,7 @@ from memory_tui.locks import WriterLock
 from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.openclaw.prompt import RECALL, STORE
 from memory_tui.plan import NAMED, Plan
-from memory_tui.providers.base import Vectors
+from memory_tui.providers import Vectors
 from memory_tui.providers.chain import NONE, Chain, ChainMember
 from memory_tui.providers.registry import ProviderSettings, takes_secrets
 from memory_tui.secrets.finder import Known, kinds

@@ -22,8 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.errors import SettingError
-from memory_tui.providers import registry
-from memory_tui.providers.base import MOST_DIMS
+from memory_tui.providers import MOST_DIMS, registry
 
 Scalar = bool | int | float | str
 

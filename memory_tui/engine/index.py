@@ -29,8 +29,7 @@ from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.locks import Keeper
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
-from memory_tui.providers import registry
-from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers import Identity, Provider, registry
 from memory_tui.providers.chain import NONE, Chain, ChainMember, who
 from memory_tui.sentences import Notice, notice
 from memory_tui.shared import team_vectors

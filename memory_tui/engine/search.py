@@ -34,8 +34,7 @@ from memory_tui.formatting import plural
 from memory_tui.index.store import Store
 from memory_tui.openclaw import trust
 from memory_tui.plan import Plan
-from memory_tui.providers import chain, registry
-from memory_tui.providers.base import Identity
+from memory_tui.providers import Identity, chain, registry
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, exact_cosines, vectors_of

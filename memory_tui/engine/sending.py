@@ -24,8 +24,7 @@ from memory_tui.index.index_write import NewFile, cut
 from memory_tui.index.store import MOST_WITH_WINDOWS, Store, StoreReader
 from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
-from memory_tui.providers import registry
-from memory_tui.providers.base import Identity
+from memory_tui.providers import Identity, registry
 from memory_tui.providers.chain import Chain, ChainMember, MemberState, ServingProvider, who
 from memory_tui.providers.registry import SECRETS, ProviderRow, on_this_machine
 from memory_tui.secrets import Secret

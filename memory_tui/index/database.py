@@ -34,7 +34,7 @@ from msgspec import MsgspecError, Struct
 from memory_tui import durable, errors
 from memory_tui.config.places import ExtraPath
 from memory_tui.durable import read_beside
-from memory_tui.providers.base import Identity, fingerprint
+from memory_tui.providers import Identity, fingerprint
 from memory_tui.sentences import Notice, notice
 from memory_tui.tokens import STEM_TOKENIZER
 from memory_tui.workspace.notes import MediaRules

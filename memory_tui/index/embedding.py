@@ -31,8 +31,7 @@ from memory_tui.events import BatchNews, Event
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
 from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store, is_unit
-from memory_tui.providers import base
-from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, MediaText, Provider, ProviderFailure, Vectors
+from memory_tui.providers import OF_THE_TEXT, PASSING, Cause, Identity, MediaText, Provider, ProviderFailure, Vectors
 from memory_tui.providers.chain import Chain
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
@@ -471,7 +470,7 @@ class BatchJobs:
     def _failed(self, store: Store, service: BatchService, identity: Identity, failure: ProviderFailure) -> bool:
         """Tell a failure, and give up where that is right; return whether the next sync should try again."""
         job = open_job(store, identity)
-        passes = failure.state in base.PASSING
+        passes = failure.state in PASSING
         # A job that is submitted goes on, unless the provider knows it no more or it is late.
         runs = job is not None and bool(job.remote_id)
         lost = failure.state is Cause.UNKNOWN_MODEL or (job is not None and passes and _is_late(service, job))

@@ -28,7 +28,7 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.formatting import plural
 from memory_tui.index.database import RECIPE, SIDES, Recipe, explained, full_text_tables, is_private, kind, rebuild_of
 from memory_tui.index.store import IndexedNote, Store
-from memory_tui.providers.base import Identity, Vectors
+from memory_tui.providers import Identity, Vectors
 from memory_tui.tokens import indexed_form, words_above
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.chunking import AnnotatedChunk, Chunk, chunk_id, chunks_of

@@ -24,7 +24,7 @@ from memory_tui.durable import unmoved
 from memory_tui.errors import IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.index.database import NO_FOLDER, RECIPE, TOKENIZERS, Database, Recipe, Rows, Vec0, explained
 from memory_tui.jsstring import sha256_hex
-from memory_tui.providers.base import Identity, Vectors
+from memory_tui.providers import Identity, Vectors
 from memory_tui.tokens import and_query, or_query, tokens
 from memory_tui.workspace.notes import path_in
 from memory_tui.workspace.scan import Settled, settled_of

@@ -30,7 +30,7 @@ from memory_tui.index.database import KEYWORDS_ONLY, Recipe, Rows, rebuild_of, s
 from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.store import CHANGED, DEVICES, IndexedNote, Store
-from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers import Identity, Provider
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, sealed, windows
 from memory_tui.workspace.notes import ChangedWhileRead

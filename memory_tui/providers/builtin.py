@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
 from memory_tui.jsstring import well_formed
-from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
+from memory_tui.providers import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 
 if TYPE_CHECKING:
     import numpy as np

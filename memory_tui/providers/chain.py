@@ -18,11 +18,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from memory_tui import state_db
+from memory_tui import providers, state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import base, registry
-from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, state_of
+from memory_tui.providers import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, registry, state_of
 from memory_tui.providers.registry import ProviderSettings
 
 if TYPE_CHECKING:
@@ -326,7 +325,7 @@ class ChainMember(Provider):
         `reached` tells whether it was asked at all: what was wrong before that no pause mends.
         """
         state = state_of(error)
-        if state in base.OF_THE_TEXT:
+        if state in providers.OF_THE_TEXT:
             # The text is to blame, and the provider is well.
             return False
         outage = self.outage
@@ -396,7 +395,7 @@ def _pause_after(failure: ProviderFailure, earlier: int) -> float:
     A failure that passes by itself doubles the pause each time; one that a person has to mend has always the same.
     """
     doubled = min(_FIRST_PAUSE * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_PAUSE)
-    return max(doubled if failure.state in base.PASSING else _LASTING_PAUSE, failure.retry_after or 0)
+    return max(doubled if failure.state in providers.PASSING else _LASTING_PAUSE, failure.retry_after or 0)
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -626,7 +625,7 @@ class Chain:
             # A late failure of one that was replaced already changes nothing, and the last one has no successor.
             if member is members[active] and member is not members[-1]:
                 successor = members[active + 1]
-                may_recover = member.worked and state_of(error) in base.PASSING
+                may_recover = member.worked and state_of(error) in providers.PASSING
                 replaced = successor.role == "fallback" or not may_recover
                 if replaced:
                     member.note_outage(replace(member.outage, given_up=True))

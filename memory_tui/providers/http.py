@@ -29,11 +29,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import __version__
+from memory_tui import __version__, providers
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
-from memory_tui.providers import base, registry
-from memory_tui.providers.base import OF_THE_TEXT, Cause, Identity, Kind, MediaText, Provider, ProviderFailure, Vectors
+from memory_tui.providers import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, registry
 from memory_tui.providers.registry import Headers, ProviderSettings, Wire, host_of, on_this_machine
 from memory_tui.secrets import Redactor
 
@@ -333,7 +332,7 @@ class Http:
             step = "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY."
             raise ProviderFailure(Cause.NETWORK, why, step)
         if status != HTTPStatus.OK:
-            state, words, wait = base.diagnose(status, answer.headers, text)
+            state, words, wait = providers.diagnose(status, answer.headers, text)
             raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)
         if len(text) >= _MOST_BYTES:
             raise ProviderFailure(Cause.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
@@ -369,7 +368,7 @@ def groups(texts: Sequence[str], positions: Sequence[int], most_bytes: int, most
     for position in positions:
         text = texts[position]
         length = len(text.encode("utf-8", "replace"))
-        if isinstance(text, MediaText):
+        if isinstance(text, providers.MediaText):
             # The bytes of the file are sent in base64.
             length += math.ceil(text.most / 3) * 4
         if not runs or size + length > most_bytes or len(runs[-1]) >= most_items:
@@ -382,7 +381,7 @@ def groups(texts: Sequence[str], positions: Sequence[int], most_bytes: int, most
 
 def _halves(text: str) -> list[str]:
     """Cut `text` in two, at the white space nearest to its middle; empty for one that is too short, or a file."""
-    if isinstance(text, MediaText) or len(text) < 2 * _SHORTEST:
+    if isinstance(text, providers.MediaText) or len(text) < 2 * _SHORTEST:
         return []
     middle = len(text) // 2
     spaces = [position for position in range(middle // 2, middle + middle // 2) if text[position].isspace()]
@@ -439,7 +438,7 @@ class Remote(Provider):
         """
         self._stop.check()
         done: dict[int, Vectors] = {}
-        sent = [text if isinstance(text, MediaText) else well_formed(text) for text in texts]
+        sent = [text if isinstance(text, providers.MediaText) else well_formed(text) for text in texts]
         filled = [position for position, text in enumerate(sent) if text.strip()]
         runs = groups(sent, filled, self._most_bytes, self._most_items)
         failures: list[ProviderFailure] = []
@@ -449,7 +448,7 @@ class Remote(Provider):
             # A question does not queue behind notes.
             with self._turn if kind == "document" and self._one_at_a_time() else nullcontext():
                 self._stop.check()
-                if all(failure.state in OF_THE_TEXT for failure in failures):
+                if all(failure.state in providers.OF_THE_TEXT for failure in failures):
                     try:
                         self._embed_run(run, sent, kind, done)
                     except ProviderFailure as failure:
@@ -464,10 +463,10 @@ class Remote(Provider):
                 list(pool.map(work, runs))
         if failures:
             # What is wrong with the provider (False sorts first) matters more than what is wrong with a text.
-            failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
+            failure = min(failures, key=lambda failure: failure.state in providers.OF_THE_TEXT)
             failure.done = done
             raise failure
-        return base.in_rows(done, len(texts), self.known.dims if self.known else 0)
+        return providers.in_rows(done, len(texts), self.known.dims if self.known else 0)
 
     def close(self) -> None:
         """Give up every call that is under way, at once."""
@@ -494,7 +493,7 @@ class Remote(Provider):
                 done.update(zip(run, vectors, strict=True))
                 return
             except ProviderFailure as failure:
-                of_the_text = failure.state in OF_THE_TEXT
+                of_the_text = failure.state in providers.OF_THE_TEXT
                 if of_the_text and len(run) == 1:
                     done[run[0]] = self._in_parts(texts[run[0]], kind, failure)
                     return
@@ -511,7 +510,7 @@ class Remote(Provider):
             try:
                 self._embed_run(part, texts, kind, done)
             except ProviderFailure as failure:
-                if failure.state not in OF_THE_TEXT:
+                if failure.state not in providers.OF_THE_TEXT:
                     raise
                 last_failure = failure
         if last_failure is not None:
@@ -544,7 +543,7 @@ class Remote(Provider):
         for position in range(len(halves)):
             self._embed_run([position], halves, kind, vectors)
         # Lengths (halves,) by vectors (halves, dims); a mean of opposite vectors has no length, and stays zeros.
-        mean = np.array(list(map(len, halves)), np.float32) @ base.in_rows(vectors, len(halves), len(vectors[0]))
+        mean = np.array(list(map(len, halves)), np.float32) @ providers.in_rows(vectors, len(halves), len(vectors[0]))
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -558,7 +557,7 @@ class Remote(Provider):
             try:
                 vectors = self._checked(self._http.post(path, body, seconds), len(texts))
             except ProviderFailure as failure:
-                if failure.state in base.PASSING:
+                if failure.state in providers.PASSING:
                     self._troubles += 1
                     self._successes = 0
                 wait = _wait_within(failure, kind, attempt, self._clock)
@@ -580,13 +579,14 @@ class Remote(Provider):
         """
         try:
             with self._checking:
-                vectors = base.unit_vectors(self._wire.rows(answer), count, self.known.dims if self.known else None)
+                dims = self.known.dims if self.known else None
+                vectors = providers.unit_vectors(self._wire.rows(answer), count, dims)
                 self.known = self._wire.identity(vectors.shape[1])
                 self._proven = True
                 return vectors
-        except base.Malformed as error:
+        except providers.Malformed as error:
             state, why = Cause.MALFORMED, str(error)
-            if isinstance(error, base.NoDirection):
+            if isinstance(error, providers.NoDirection):
                 self._proven = self._proven or not error.every
                 if self._proven:
                     state, why = Cause.NO_VECTOR, f"{why} for a text"
@@ -599,7 +599,7 @@ def _wait_within(failure: ProviderFailure, kind: Kind, attempt: int, clock: regi
     `attempt` is the number of the attempt that failed, from 1 on.
     """
     wait = failure.retry_after or 0
-    if failure.state not in base.RETRIED or wait > _LONGEST_OBEYED[kind]:
+    if failure.state not in providers.RETRIED or wait > _LONGEST_OBEYED[kind]:
         return None
     # Doubled with each attempt, with up to a fifth more so that many clients do not come back at the same moment.
     return max(min(_FIRST_WAIT * 2.0 ** (attempt - 1) * (1 + 0.2 * clock.jitter()), _LONGEST_WAIT), wait)
@@ -764,9 +764,9 @@ class BatchService:
         error = pick(line, *_ERRORS)
         try:
             if error or not vector:
-                raise base.Malformed(str(error or "no vector came back"))
-            vectors[text_id] = base.unit_vectors([vector], 1, dims)[0]
-        except base.Malformed as why:
+                raise providers.Malformed(str(error or "no vector came back"))
+            vectors[text_id] = providers.unit_vectors([vector], 1, dims)[0]
+        except providers.Malformed as why:
             errors[text_id] = self._http.hidden(str(why))
 
     def discard(self, files: Sequence[str]) -> str:

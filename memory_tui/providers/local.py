@@ -27,7 +27,7 @@ from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
 from memory_tui.formatting import install_extra, plural
 from memory_tui.jsstring import well_formed
-from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, fingerprint, in_rows
+from memory_tui.providers import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, fingerprint, in_rows
 from memory_tui.providers.registry import SMALL, SMALL_COST, ProviderRow, ProviderSettings, model_of
 
 SCRIPT = Path(__file__).with_name("worker.py")

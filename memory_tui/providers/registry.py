@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import ProviderError
-from memory_tui.providers.base import Cause, Identity, Kind, MediaText, ProviderFailure, fingerprint, members
+from memory_tui.providers import Cause, Identity, Kind, MediaText, ProviderFailure, fingerprint, members
 from memory_tui.secrets import Discreet, Secret
 
 # --- settings --------------------------------------------------------------------------------------------------------

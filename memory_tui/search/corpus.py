@@ -24,8 +24,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, RowIds, Store
-from memory_tui.providers import registry
-from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
+from memory_tui.providers import MOST_DIMS, Identity, Vectors, registry
 from memory_tui.search.trace import Basis, Chunks, Flags, Floats, Integers, NearestBy, Rows
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts

@@ -20,7 +20,7 @@ from memory_tui.config.settings import Settings
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState
-from memory_tui.providers.base import Identity, Provider, Vectors
+from memory_tui.providers import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9

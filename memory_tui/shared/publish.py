@@ -31,7 +31,7 @@ from memory_tui.index.database import Recipe
 from memory_tui.index.store import IndexedNote, Passage, Store, StoreReader, holds
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Plan
-from memory_tui.providers.base import Identity
+from memory_tui.providers import Identity
 from memory_tui.secrets import finder
 from memory_tui.secrets.finder import Known
 from memory_tui.shared.connection import Access, Connection, Vector, access, joined

@@ -13,7 +13,7 @@ from memory_tui.errors import IndexDamaged, IndexUnavailable
 from memory_tui.index import database, embedding
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure
 from memory_tui.sentences import Notice
 from tests.support.index import Counting, Memory, run_sql
 from tests.support.waiting import LONG

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.base import Provider
+from memory_tui.providers import Provider
 from memory_tui.providers.chain import Chain, create
 from tests.support.embed import settings_for
 from tests.support.provider_server import Play, serving

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from memory_tui.providers import http, registry
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure, http, registry
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.providers.http import BatchService, JobStatus
 from memory_tui.providers.registry import BatchOptions

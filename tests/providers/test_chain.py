@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.base import Cause, state_of
+from memory_tui.providers import Cause, state_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG

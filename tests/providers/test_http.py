@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from memory_tui.errors import Cancelled
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.providers.registry import RequestLimits, RetryClock
 from memory_tui.secrets import Secret

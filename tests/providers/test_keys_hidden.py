@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
-from memory_tui.providers.base import Identity
+from memory_tui.providers import Identity
 from tests.support.embed import ELSEWHERE, configure, options
 from tests.support.provider_server import echo_headers, html, reset, status, well
 

@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from memory_tui.errors import Cancelled
-from memory_tui.providers import local
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure, local
 from memory_tui.providers.chain import create
 from tests.support.embed import Time, quick, settings_for
 from tests.support.local_model import STAND_IN

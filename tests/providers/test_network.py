@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure
 from tests.support.provider_server import Handler, Play, Quiet, refusing, serving, status
 from tests.support.waiting import LONG
 

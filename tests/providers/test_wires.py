@@ -9,8 +9,7 @@ import pytest
 
 from memory_tui import manual
 from memory_tui.errors import ProviderError
-from memory_tui.providers import local, registry
-from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers import Cause, ProviderFailure, local, registry
 from memory_tui.providers.chain import ChainMember, create
 from memory_tui.providers.registry import ProviderSettings, on_this_machine, wire
 from memory_tui.secrets import Secret

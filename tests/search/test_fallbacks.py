@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.mcp.tools import memory_search
-from memory_tui.providers import builtin
-from memory_tui.providers.base import Identity, fingerprint
+from memory_tui.providers import Identity, builtin, fingerprint
 from memory_tui.providers.builtin import Scripted
 from memory_tui.sentences import language_label
 from tests.support.workspace import options_in, options_of, put, put_all, synced

@@ -13,7 +13,7 @@ from memory_tui.config.settings import Settings
 from memory_tui.errors import ProviderError
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
-from memory_tui.providers.base import Identity, fingerprint
+from memory_tui.providers import Identity, fingerprint
 from memory_tui.providers.builtin import Scripted
 from memory_tui.sentences import Notice
 from memory_tui.workspace.roots import Roots, scan

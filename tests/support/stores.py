@@ -9,7 +9,7 @@ from memory_tui.index.database import Recipe
 from memory_tui.index.index_write import NewFile, cut
 from memory_tui.index.store import Store
 from memory_tui.jsstring import sha256_hex
-from memory_tui.providers.base import Vectors
+from memory_tui.providers import Vectors
 from memory_tui.providers.builtin import Scripted, hash_vector
 from memory_tui.workspace import notes
 
