@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, RowIds, Store
 from memory_tui.providers import MOST_DIMS, Identity, Vectors, registry
-from memory_tui.search.trace import Basis, Chunks, Flags, Floats, Integers, NearestBy, Rows
+from memory_tui.search.trace import Basis, ChunkRef, Flags, Floats, Integers, NearestBy, Rows
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, date_of, span
@@ -111,6 +111,26 @@ class Ages(Struct, frozen=True):
         changed = self.files.mtimes_ns[files] // self.unit_ns / (1e9 / self.unit_ns)
         is_undated = np.array([date.basis == "mtime" for date in dates], np.bool_)
         return np.where(is_undated, (self.now - changed) / DAY_SECONDS, by_day)
+
+
+class Chunks(Struct, frozen=True):
+    """Where chunks stand, in columns; paths and sources are at `file_of`."""
+
+    rowids: npt.NDArray[np.int64]
+    file_of: npt.NDArray[np.int32]
+    first_lines: npt.NDArray[np.int32]
+    last_lines: npt.NDArray[np.int32]
+    ids: npt.NDArray[np.object_]
+    paths: Sequence[str]
+    sources: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.rowids)
+
+    def __getitem__(self, row: int) -> ChunkRef:
+        file = int(self.file_of[row])
+        lines = int(self.first_lines[row]), int(self.last_lines[row])
+        return ChunkRef(int(self.rowids[row]), self.ids[row], self.paths[file], self.sources[file], *lines)
 
 
 class Corpus(Struct, frozen=True, eq=False, dict=True):

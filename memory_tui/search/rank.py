@@ -24,9 +24,9 @@ from memory_tui.search import lexical_2026_9, score, trace
 from memory_tui.search.keyword import LATIN, KeywordSide
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
 from memory_tui.search.score import Candidates, Rules
-from memory_tui.search.second_stage import MEASURES, SecondStage
+from memory_tui.search.second_stage import MEANING, MEASURES, AnswerSignals, SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table
-from memory_tui.sentences import Notice, notice, other_vectors
+from memory_tui.sentences import Notice, notice, other_vectors, quoted
 from memory_tui.tokens import as_asked, function_words, left_out, only_asks, word_stems
 from memory_tui.workspace.notes import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
@@ -238,10 +238,45 @@ PAIRS = 0.5
 DATED = 0.6
 """What is needed where there are notes of the days that are named, whose words stand in no note (MemoryBank)."""
 
+Level = Literal["found", "nearby only", "nothing holds these words"]
+
+
+class AnswerLevel(Struct, frozen=True):
+    """How an answer is to be taken: its `level`, by `signals` against two bounds.
+
+    It is found from `doubt_below` on, and nothing under `nothing_below`; in all other cases there are notes nearby.
+    """
+
+    level: Level
+    signals: AnswerSignals
+    doubt_below: float
+    nothing_below: float
+
+    @property
+    def in_part(self) -> str:
+        """Return which words of a found question stand nowhere together; empty where its best window has all."""
+        has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
+        part = f"{has} nowhere with {lacks}" if has else f"only words faintly like {lacks}"
+        return part if self.level == "found" and lacks else ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the level in words, with what is held."""
+        shares = {"held": self.signals.held, "share": self.signals.share, "needs": self.doubt_below}
+        return notice("answer_level", level=self.level, part=self.in_part, **shares).message
+
+    @property
+    def explanation(self) -> str:
+        """Return the arithmetic of the level, as figures that add up."""
+        best = self.signals
+        lacks = "" if best.cosine is None else f" - {MEANING:g} x {best.known:.3f} x (1 - cosine {best.cosine:.3f})"
+        bounds = f"found from {self.doubt_below:.3f}, nothing below {self.nothing_below:.3f}"
+        return f"share {best.share:.3f} = held {best.held:.3f}{lacks}; {bounds}"
+
 
 def level_of(
-    signals: trace.AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
-) -> trace.AnswerLevel:
+    signals: AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
+) -> AnswerLevel:
     """Return the level of an answer by its `signals`; `of_its_days` tells that a note is of the days it names.
 
     A note whose title or name the question is holds all of it, whatever its text says.
@@ -252,10 +287,10 @@ def level_of(
     doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     # A question by a day shares no word with the line that answers it.
     nothing = 0.0 if of_its_days else min(nothing, doubt)
-    level: trace.Level = "found" if signals.share >= doubt else "nearby only"
+    level: Level = "found" if signals.share >= doubt else "nearby only"
     if signals.share < nothing:
         level = "nothing holds these words"
-    return trace.AnswerLevel(level, signals, doubt, nothing)
+    return AnswerLevel(level, signals, doubt, nothing)
 
 
 # --- the gate ------------------------------------------------------------------------------------------------------
@@ -393,7 +428,7 @@ class Trace(Struct, frozen=True):
     floor: float
     """What a score had to reach: minScore, or the relaxed floor where that is in force."""
     relaxed: bool
-    level: trace.AnswerLevel | None = None
+    level: AnswerLevel | None = None
     """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
     recalled: tuple[Candidate, ...] = ()
     lost: Sequence[Candidate] = ()

@@ -24,12 +24,12 @@ from memory_tui.providers import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9
-from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
+from memory_tui.search.corpus import Chunks, Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.keyword import ALIKE, Join, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import ParsedQuery, Time, parse
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import Chunks, Floats, NearestBy, Rows
+from memory_tui.search.trace import Floats, NearestBy, Rows
 from memory_tui.sentences import Notice, notice
 from memory_tui.tokens import only_asks, word_stems
 from memory_tui.workspace.chunking import AT_ENTRIES

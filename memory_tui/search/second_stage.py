@@ -25,13 +25,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui import tokens
 from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread, places_in
 from memory_tui.search.keyword import lucene_idf, okapi_bm25
-from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows, Table
+from memory_tui.search.trace import Flags, Floats, Rows, Table
 from memory_tui.workspace.notes import heading_on
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -412,6 +413,31 @@ _JAPANESE = re.compile("[\u3040-\u30ff]")
 def pair_weight(pair: str) -> float:
     """Return what a pair of characters weighs beside one that holds no sentence together."""
     return FUNCTION_PAIRS[sum(c in _FUNCTION_CHARACTERS or ord(c) in _HIRAGANA for c in pair)]
+
+
+MEANING = 0.5
+"""How much of what the table knows a window loses that is as far as can be in meaning (chats, FriendsQA, FAQs)."""
+
+
+class AnswerSignals(Struct, frozen=True):
+    """What the best window of the first candidates has of a question.
+
+    It holds the share `held` of the question's weight, of which `known` is of words that the table knows whole, `pairs`
+    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared. Where it holds
+    the words `has` alone, and nothing like the others, which weigh much, those are what it `lacks`.
+    """
+
+    held: float
+    known: float
+    pairs: float
+    cosine: float | None
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Return what counts: the share that is held, less what the nearest window lacks in meaning; never below 0."""
+        return max(0.0, self.held - (0.0 if self.cosine is None else MEANING * self.known * (1.0 - self.cosine)))
 
 
 # --- measures -------------------------------------------------------------------------------------------------------

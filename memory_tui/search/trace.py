@@ -5,7 +5,7 @@ Screen, JSON and tests read this record; nothing is recomputed for display.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.index.store import ChunkRow
-from memory_tui.sentences import Notice, notice, quoted
+from memory_tui.sentences import Notice
 from memory_tui.workspace.notes import Annotations
 from memory_tui.workspace.roots import MEMORY
 
@@ -56,26 +56,6 @@ def refs_of(path: str, rows: Iterable[ChunkRow]) -> tuple[ChunkRef, ...]:
     """Return where the chunks of the note at `path` stand, in their order, without repeats."""
     firsts = (row for row in rows if not row.occurrence)
     return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line) for row in firsts)
-
-
-class Chunks(Struct, frozen=True):
-    """Where chunks stand, in columns; paths and sources are at `file_of`."""
-
-    rowids: npt.NDArray[np.int64]
-    file_of: npt.NDArray[np.int32]
-    first_lines: npt.NDArray[np.int32]
-    last_lines: npt.NDArray[np.int32]
-    ids: npt.NDArray[np.object_]
-    paths: Sequence[str]
-    sources: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.rowids)
-
-    def __getitem__(self, row: int) -> ChunkRef:
-        file = int(self.file_of[row])
-        lines = int(self.first_lines[row]), int(self.last_lines[row])
-        return ChunkRef(int(self.rowids[row]), self.ids[row], self.paths[file], self.sources[file], *lines)
 
 
 # --- candidates ----------------------------------------------------------------------------------------------------
@@ -296,68 +276,3 @@ class QueryPlan(Struct, frozen=True):
             return "no word of the query was found in a note"
         common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
         return f"none of the words that count was found in a note{common}"
-
-
-# --- the level of an answer ------------------------------------------------------------------------------------------
-
-Level = Literal["found", "nearby only", "nothing holds these words"]
-MEANING = 0.5
-"""How much of what the table knows a window loses that is as far as can be in meaning (chats, FriendsQA, FAQs)."""
-
-
-class AnswerSignals(Struct, frozen=True):
-    """What the best window of the first candidates has of a question.
-
-    It holds the share `held` of the question's weight, of which `known` is of words that the table knows whole, `pairs`
-    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared. Where it holds
-    the words `has` alone, and nothing like the others, which weigh much, those are what it `lacks`.
-    """
-
-    held: float
-    known: float
-    pairs: float
-    cosine: float | None
-    has: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-
-    @property
-    def share(self) -> float:
-        """Return what counts: the share that is held, less what the nearest window lacks in meaning; never below 0."""
-        return max(0.0, self.held - (0.0 if self.cosine is None else MEANING * self.known * (1.0 - self.cosine)))
-
-
-class AnswerLevel(Struct, frozen=True):
-    """How an answer is to be taken: its `level`, by `signals` against two bounds.
-
-    It is found from `doubt_below` on, and nothing under `nothing_below`; in all other cases there are notes nearby.
-    """
-
-    level: Level
-    signals: AnswerSignals
-    doubt_below: float
-    nothing_below: float
-
-    @property
-    def in_part(self) -> str:
-        """Return which words of a found question stand nowhere together; empty where its best window has all."""
-        has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
-        part = f"{has} nowhere with {lacks}" if has else f"only words faintly like {lacks}"
-        return part if self.level == "found" and lacks else ""
-
-    @property
-    def sentence(self) -> str:
-        """Return the level in words, with what is held."""
-        shares = {"held": self.signals.held, "share": self.signals.share, "needs": self.doubt_below}
-        return notice("answer_level", level=self.level, part=self.in_part, **shares).message
-
-    @property
-    def explanation(self) -> str:
-        """Return the arithmetic of the level, as figures that add up."""
-        result = self.signals
-        lacks = (
-            "" if result.cosine is None else f" - {MEANING:g} x {result.known:.3f} x (1 - cosine {result.cosine:.3f})"
-        )
-        return (
-            f"share {result.share:.3f} = held {result.held:.3f}{lacks}; found from {self.doubt_below:.3f}, "
-            f"nothing below {self.nothing_below:.3f}"
-        )

@@ -6,8 +6,7 @@ from memory_tui.config.settings import Settings
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.rank import DATED, PAIRS, level_of
-from memory_tui.search.second_stage import KANA, SecondStage
-from memory_tui.search.trace import MEANING, AnswerSignals
+from memory_tui.search.second_stage import KANA, MEANING, AnswerSignals, SecondStage
 from tests.support.tui import NOW, sample
 from tests.support.workspace import options_in, synced
 

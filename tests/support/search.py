@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from memory_tui.config.settings import Settings, Value, compose, find_knob
-from memory_tui.search.corpus import Files
+from memory_tui.search.corpus import Chunks, Files
 from memory_tui.search.keyword import KeywordSide, Postings
 from memory_tui.search.retrieve import Evidence, Question
-from memory_tui.search.trace import Chunks, QueryPlan
+from memory_tui.search.trace import QueryPlan
 from memory_tui.workspace.notes import date_of
 
 DAY = 86_400.0
