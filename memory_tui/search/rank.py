@@ -59,7 +59,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     if stages := ranking.candidates.stages:
         # Where the question asks for now or for a value, `named` tells of that and not of days.
         of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
-        level = level_of(stages[0].signals, settings, of_its_days=of_its_days, is_title=len(evidence.titled) > 0)
+        is_title = len(evidence.titled) > 0
+        level = level_of(stages[0].signals, rules, of_its_days=of_its_days, is_title=is_title)
         ranking = replace(ranking, level=level)
     count = min(rules.results, int(np.count_nonzero(table["passed"])))
     recalled = _marked(tuple(map(ranking.candidate, range(count))), evidence, plan.words)
@@ -274,9 +275,7 @@ class AnswerLevel(Struct, frozen=True):
         return f"share {best.share:.3f} = held {best.held:.3f}{lacks}; {bounds}"
 
 
-def level_of(
-    signals: AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
-) -> AnswerLevel:
+def level_of(signals: AnswerSignals, rules: Rules, *, of_its_days: bool = False, is_title: bool = False) -> AnswerLevel:
     """Return the level of an answer by its `signals`; `of_its_days` tells that a note is of the days it names.
 
     A note whose title or name the question is holds all of it, whatever its text says.
@@ -284,9 +283,9 @@ def level_of(
     signals = replace(signals, held=1.0, lacks=()) if is_title else signals
     # What is needed falls with the share of pairs, and once more where a note is of the days that are named.
     needs = (1.0 - (1.0 - PAIRS) * signals.pairs) * (DATED if of_its_days else 1.0)
-    doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
+    doubt = needs * rules.doubt_below
     # A question by a day shares no word with the line that answers it.
-    nothing = 0.0 if of_its_days else min(nothing, doubt)
+    nothing = 0.0 if of_its_days else min(needs * rules.nothing_below, doubt)
     level: Level = "found" if signals.share >= doubt else "nearby only"
     if signals.share < nothing:
         level = "nothing holds these words"

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
+from memory_tui.config.settings import PROFILES, TUNE_KEYS, Profile, Scalar, Settings
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.keyword import ALIKE, KeywordSide, Postings
@@ -49,6 +49,8 @@ class Rules(Struct, frozen=True):
     """Share of the second stage in the score."""
     neighbour: float
     """What a candidate beside a better one loses."""
+    doubt_below: float
+    nothing_below: float
 
     def share(self, dated: bool) -> float:
         """Return what both stages count for beside what age and a named day, where there is a `dated` note, add."""
@@ -56,12 +58,12 @@ class Rules(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Evidence, values: Mapping[str, Scalar]) -> Rules:
-        """Return the rules of `values`, one for each knob that ranks.
+        """Return the rules of `values`, one for each knob that ranks or tells the level of an answer.
 
         The weight of a side that does not answer is lost, unless the profile gives it to the other. Meaning counts by
         how much of the question is known, and by MODEL_SHARE more where a language model compares.
         """
-        profile = profile_named(str(values["profile"]))
+        profile = PROFILES[str(values["profile"])]
         mode = mode_of(evidence, profile, hybrid=bool(values["query.hybrid.enabled"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
@@ -103,6 +105,8 @@ class Rules(Struct, frozen=True):
             date_boost=0.0 if "dateBoost" in profile.ignores else float(values["dateBoost"]),
             second_weight=second,
             neighbour=float(values["secondStage.neighbour"]),
+            doubt_below=float(values["answer.doubtBelow"]),
+            nothing_below=float(values["answer.nothingBelow"]),
         )
 
 
@@ -172,8 +176,8 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
 
 
 def tuned(settings: Settings) -> dict[str, Scalar]:
-    """Return the values that `settings` give to the knobs that rank."""
-    return {key: settings.values[key].value for key in TUNE_KEYS}
+    """Return the values that `settings` give to the knobs that rank, and to those of the level of an answer."""
+    return {key: settings.values[key].value for key in (*TUNE_KEYS, "answer.doubtBelow", "answer.nothingBelow")}
 
 
 def compares(evidence: Evidence, profile: Profile) -> bool:

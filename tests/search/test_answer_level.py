@@ -2,16 +2,23 @@
 
 import pytest
 
-from memory_tui.config.settings import Settings
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.rank import DATED, PAIRS, level_of
+from memory_tui.search.score import Rules, tuned
 from memory_tui.search.second_stage import KANA, MEANING, AnswerSignals, SecondStage
+from tests.support.search import evidence, settings
 from tests.support.tui import NOW, sample
 from tests.support.workspace import options_in, synced
 
 NOTHING = "nothing holds these words"
-BOUNDS = Settings.defaults().update({"answer.doubtBelow": 0.4, "answer.nothingBelow": 0.1}, "test")
+
+
+def bounds(doubt, nothing):
+    return Rules.of(evidence([0.5], {}), tuned(settings("recommended", doubtBelow=doubt, nothingBelow=nothing)))
+
+
+BOUNDS = bounds(0.4, 0.1)
 
 
 def level(held, known=0.0, pairs=0.0, cosine=None, **dated):
@@ -20,8 +27,7 @@ def level(held, known=0.0, pairs=0.0, cosine=None, **dated):
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper():
     assert [level(held) for held in (0.4, 0.39, 0.1, 0.09)] == ["found", "nearby only", "nearby only", NOTHING]
-    upside_down = BOUNDS.update({"answer.nothingBelow": 1.0}, "test")
-    assert level_of(AnswerSignals(0.4, 0.0, 0.0, None), upside_down).level == "found", "not doubted is not nothing"
+    assert level_of(AnswerSignals(0.4, 0.0, 0.0, None), bounds(0.4, 1.0)).level == "found", "not doubted is not nothing"
 
 
 def test_pairs_of_a_japanese_question_need_more_than_those_of_a_chinese():
