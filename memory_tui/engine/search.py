@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import locks
+from memory_tui import durable, locks
 from memory_tui.approval import Approvals, cleared
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
@@ -104,7 +104,7 @@ class Search:
     def reader(self) -> Iterator[Store]:
         """Yield a read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         # The file that was read, so that only this one counts as damaged and not what took its place meanwhile.
-        met = self.index.opener.file
+        met = durable.file_at(self.index.opener.path)
         try:
             with self.index.reader() as store:
                 if store.absent:
@@ -126,7 +126,7 @@ class Search:
             with self.index.reader() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self.index.report_unreadable(error, self.index.opener.file)
+            self.index.report_unreadable(error, durable.file_at(self.index.opener.path))
         with closing(Store.nothing(self.index.opener.path)) as nothing:
             return run(nothing)
 
@@ -193,7 +193,7 @@ class Search:
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
-            self.index.replace_damaged(error, self.index.opener.file)
+            self.index.replace_damaged(error, durable.file_at(self.index.opener.path))
         return self._gathered(ask, now, cancel, source, settings)
 
     def _gathered(self, ask: Ask, now: float, cancel: Stop | None, source: str, settings: Settings | None) -> Evidence:

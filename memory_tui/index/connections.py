@@ -236,14 +236,9 @@ class IndexOpener:
         """Device and inode of the file that was opened last."""
 
     @property
-    def file(self) -> tuple[int, int] | None:
-        """Return device and inode of the index file; None where there is none."""
-        return durable.file_at(self.path)
-
-    @property
     def lost(self) -> bool:
         """Return whether the file that was opened last was deleted, whoever made another one in its place."""
-        return self.opened and self.file != self._last
+        return self.opened and durable.file_at(self.path) != self._last
 
     def whole(self) -> bool:
         """Return whether the index was closed or is in use, and no rebuild of it was begun."""
@@ -319,7 +314,7 @@ class IndexOpener:
             raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
         with lock:
             # Another process may have done it meanwhile: then there is another file.
-            if self._last is not None and self.file == self._last:
+            if self._last is not None and durable.file_at(self.path) == self._last:
                 self._report(database.quarantine(self.path, why))
 
     def _report(self, notice: Notice) -> None:
