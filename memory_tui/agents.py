@@ -256,7 +256,7 @@ def _connected(workspace: Path) -> set[str]:
 
 
 def _is_of(session: HostSession, workspace: Path) -> bool:
-    """Tell whether a session runs in a workspace, or in the project whose memory that is."""
+    """Return whether a session runs in a workspace, or in the project whose memory that is."""
     folder = Path(session.cwd or "/")
     real_workspace = workspace.resolve()
     return real_workspace in (folder.resolve(), *folder.resolve().parents) or (
@@ -293,10 +293,12 @@ def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: st
     result = use.details if {"results", "path"} & use.details.keys() else answer_in(use.text)
     # What memory_get read is one row by itself.
     rows = [row for row in result.get("results", [result]) if isinstance(row, dict)] if use.succeeded else []
+    # Of each row its place, and the text that the agent got; what has no path is no passage.
     passages = [(recall_log.hit_of(row), str(row.get("snippet") or row.get("text") or "")) for row in rows]
     passages = [(hit, text) for hit, text in passages if hit.path]
     runs_of_person = _runs(f"{said}\n{use.args.get('query')}")
     runs_of_passages = [_runs(text) - runs_of_person for _, text in passages]
+    # A quotation is a run of words that the answer repeats and that one passage alone has.
     counts = Counter(run for runs in runs_of_passages for run in runs)
     in_one_passage = {run for run, count in counts.items() if count == 1}
     repeated = [runs & _runs(answer) for runs in runs_of_passages]
@@ -335,7 +337,7 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
 
 
 def _is_same(logged: RecallEntry, entry: RecallEntry, end: float) -> bool:
-    """Tell whether `logged`, of a log, is the recall that a transcript tells as `entry`, and that ended at `end`.
+    """Return whether `logged`, of a log, is the recall that a transcript tells as `entry`, and that ended at `end`.
 
     A log may have only a part of the query: then time and tool decide.
     """

@@ -35,11 +35,11 @@ class Stop:
         self._event.clear()
 
     def is_set(self) -> bool:
-        """Return whether it is wished."""
+        """Return whether the end is wished, here or by one of the others."""
         return self._event.is_set() or any(other.is_set() for other in self._others)
 
     def check(self) -> None:
-        """Raise Cancelled when it is wished."""
+        """Raise Cancelled when the end is wished."""
         if self.is_set():
             raise Cancelled
 

@@ -136,6 +136,7 @@ _CONNECT = "Run memory-tui connect openclaw."
 
 
 def _vec0(_: Engine) -> CheckOutcome:
+    """Tell whether sqlite-vec can be loaded."""
     state = database.vec0()
     if not state.ready:
         return warning(f"sqlite-vec is not used: {state.detail}. numpy answers the same.", "Reinstall sqlite-vec.")
@@ -300,6 +301,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
 
 
 def _configuration(engine: Engine) -> CheckOutcome:
+    """Tell whether everything in the configuration is used as it is written."""
     config = engine.plan.config
     if config.path is None:
         return ok("No configuration; the defaults apply.")
@@ -366,7 +368,9 @@ def _plugin_folder(engine: Engine) -> Path | None:
 
 
 def _answers(engine: Engine) -> CheckOutcome:
+    """Ask QMD a question. Raises where it fails, which is the outcome then."""
     engine.backend.client.ask("memory", 1)
+    # An earlier failure, after which the built-in index answered, is over.
     engine.backend.recovered()
     return ok("A question was asked and answered.")
 
@@ -376,6 +380,7 @@ def _recalls_entries(engine: Engine) -> bool:
 
 
 def _table(engine: Engine) -> CheckOutcome:
+    """Tell whether the long-term memories can be read."""
     try:
         count = len(engine.memories.table().entries())
     except TableMissing as missing:

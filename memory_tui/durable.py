@@ -302,6 +302,7 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
         size = os.lseek(descriptor, 0, os.SEEK_END)
         if size:
             os.lseek(descriptor, size - 1, os.SEEK_SET)
+            # Reading leaves the place at the end again.
             line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
         try:
             write_all(descriptor, line)
@@ -367,7 +368,8 @@ def open_beside(path: Path, flags: int) -> int:
     """
     # Raised where a look, the opening (which follows no link) or the open file tells it.
     wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
-    # Looked at first, because to open a device can already do something; what is not there counts as a file.
+    # Looked at first, because to open a device can already do something. What is not there counts as a file, so that
+    # the opening may make it, or tells that it is missing.
     if not stat.S_ISREG(_kind(path) or stat.S_IFREG):
         raise wrong
     try:
@@ -444,5 +446,8 @@ def full(path: Path) -> str:
 
 
 def unmoved(mtime_ns: int, read_ns: int) -> bool:
-    """Say whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
+    """Return whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since.
+
+    A time within a tick before the reading, or a little after it, may be that of a later save as well.
+    """
     return not -TICK_NS < mtime_ns - read_ns < SKEW_NS

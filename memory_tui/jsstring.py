@@ -16,15 +16,17 @@ WHITESPACE = (
 
 
 def _units(text: str) -> bytes:
+    """Return the UTF-16 units of `text`, two bytes each; a lone surrogate is one of them."""
     return text.encode("utf-16-le", "surrogatepass")
 
 
 def _text(units: bytes) -> str:
+    """Return the text that some UTF-16 units make."""
     return units.decode("utf-16-le", "surrogatepass")
 
 
 def has_astral(text: str) -> bool:
-    """Say whether any character of `text` counts two units."""
+    """Return whether any character of `text` counts two units."""
     return not text.isascii() and len(_units(text)) != 2 * len(text)
 
 
@@ -43,6 +45,7 @@ def utf16_slices(text: str, size: int) -> list[str]:
 
 def utf16_head(text: str, count: int) -> str:
     """Return the first `count` UTF-16 units, one fewer where the cut would halve a character."""
+    # A character has one unit or more, so that no more characters are needed.
     head = text[:count]
     if head.isascii():
         return head

@@ -169,7 +169,7 @@ def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 
 
 def is_alive(who: Holder) -> bool:
-    """Say whether the process that `who` names still runs, and is not another one with its number."""
+    """Return whether the process that `who` names still runs, and is not another one with its number."""
     if Path("/proc/self/stat").exists():
         return process_start(who.pid) == who.started
     # Signal 0 only asks whether the process is there; that of another user refuses it, and is there.
@@ -223,7 +223,8 @@ class Keeper:
                 self._lock = None
             if self._lock is None and not self._closed:
                 self._lock = WriterLock.acquire(self._path(), "keeper")
-                # `refused` is False at first: no news where this process keeps the index from the beginning.
+                # Told when it changes whether another process has it. `refused` is False at first: so nothing is told
+                # where this process keeps the index from the beginning.
                 if self.refused != (self._lock is None):
                     self.refused = self._lock is None
                     who = holder(self._path(), "keeper")

@@ -193,9 +193,9 @@ class RecallEntry(Struct, frozen=True):
         if self.hits:
             return "no level"
         # The index logs a mode with each search; QMD and the long-term memories log none, and are told by other fields.
-        was_searched = self.mode or self.backend or self.outcome == NONE_NEAR
+        was_searched = bool(self.mode or self.backend or self.outcome == NONE_NEAR)
         # Hits were ranked, but none went out: the answer came too late.
-        was_late = self.ranked and self.outcome
+        was_late = self.ranked > 0 and self.outcome != ""
         return "not answered" if was_searched and not was_late else "failed"
 
     @property
@@ -283,7 +283,7 @@ def append_recall(path: Path, entry: RecallEntry) -> RecallEntry:
         durable.append_line(path, json.dumps(msgspec.to_builtins(stored)).encode() + b"\n", flush=False)
         if path.stat().st_size > MOST_BYTES:
             data = path.read_bytes()
-            # A reader sees the whole or the newer half, which begins with a whole line.
+            # What stands before the first line feed of the newer half is the rest of a line, and goes too.
             _, _, newer_half = data[-(len(data) // 2) :].partition(b"\n")
             durable.replace_file(path, newer_half)
     return stored
@@ -357,7 +357,8 @@ class HitChange(Struct, frozen=True):
 class Rerun(Struct, frozen=True):
     """`entry` asked again over the index as it is, with the knobs of now and those that the agent gave.
 
-    `changes` are in the order of now, then by place then; `since` says what is known to be different.
+    `changes` are the hits of now in their order, and behind them those of then that are none now, in theirs. `since`
+    says what is known to be different.
     """
 
     entry: RecallEntry
@@ -427,6 +428,7 @@ def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:
 
 def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
     """Return the hits of then and now, with their place and score in either; both are None where it was no hit."""
+    # Place and score by chunk, now and then; and the lines to name: those that went out, else all of the chunk.
     new = {_key(hit.chunk): (place, hit.score) for place, hit in enumerate(now.recalled, 1)}
     lines = {_key(hit.chunk): (hit.chunk.start_line, hit.last_line) for hit in now.recalled}
     old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
@@ -499,6 +501,7 @@ def replayed(again: Rerun) -> Iterator[str]:
     entry = again.entry
     yield f"{moment(entry.at)}  {one_line(entry.client or entry.agent) or 'agent'}, entry {entry.id} of the log"
     yield f"Asked: {one_line(entry.query)}"
+    # A whole number is told without the ".0" of its type.
     knobs = [f"{name}{entry.settings[key]}".removesuffix(".0") for key, name in _KNOBS.items() if key in entry.settings]
     how = [f"Knobs: {', '.join(knobs)}"] if knobs else []
     if entry.mode or not entry.backend:

@@ -201,6 +201,10 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
 
 
 def _answer_level(level: str, part: str, held: float, share: float, needs: float) -> str:
+    """Say at which `level` an answer is: its lines hold the share `held` of the question, of which `share` counts.
+
+    A question counts as found from `needs` on; `part` names what a found answer lacks, and is empty for a whole one.
+    """
     phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
     phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
     less = f", which distance in meaning lowers to {int(share * 100)}%" if round(held - share, 2) > 0 else ""
@@ -244,6 +248,7 @@ def _setting_elsewhere(key: str, **_: object) -> str:
 
 
 def _meaning_alone(plan: Any, hits: int, near: int, dated: int) -> str:  # noqa: ANN401 - search.trace.QueryPlan
+    """Say that words found nothing: of so many hits some are `near` in meaning, some `dated` as the query asks."""
     unmatched = begun(plan.unmatched)
     if dated:
         return f"{unmatched}. {_of_named_days(hits, dated)}"

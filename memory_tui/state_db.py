@@ -113,7 +113,8 @@ class ScopedRecords(Struct, frozen=True):
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
         """Return what `how` makes of the database; once more of a new one where that had to be set aside."""
-        # The second time None: a new database that makes no sense either is not set aside again.
+        # With None, the second time, a database that makes no sense is not set aside but raised, so that the loop ends
+        # with a value or an error.
         for tell in (self.tell, None):
             with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
                 value = how(connection)
@@ -154,6 +155,7 @@ _kept = threading.local()
 @contextmanager
 def kept(path: Path) -> Iterator[None]:
     """Let the transactions of this thread on `path` share one connection, which the outermost `kept` closes."""
+    # What this thread keeps are attributes of `_kept`, called like the paths.
     if is_outer := str(path) not in vars(_kept):
         vars(_kept)[str(path)] = {}
     try:
@@ -178,6 +180,7 @@ def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) ->
     # The file before anything is read: only this one may be set aside, and not what took its place since.
     file, idle = durable.file_at(path), vars(_kept).get(str(path))
     try:
+        # A connection that waits is taken, if it is to the same file; else one is opened.
         connection: apsw.Connection = (idle or {}).pop(file, None) or _opened(path, make=write or tell is None)
         try:
             # Where another process sets the mode at this moment, nothing is left to do.
@@ -242,6 +245,7 @@ def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     """Return what a person can make of an error of SQLite or of the disk."""
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     # SQLite tells of a full disk in several ways: with less than 64 KiB left every failure is taken for one.
+    # Where the room is not known (None) it is no number of that range.
     if durable.room(path) in range(1 << 16):
         reason = "No space left on device"
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")

@@ -344,6 +344,7 @@ def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
     """Return those of `floors` that their metrics miss (of noise and wrong: the ceilings that they exceed)."""
     # How far each is better than its floor; of noise and wrong less is better.
     over = {name: floor - means[name] if name in COSTS else means[name] - floor for name, floor in floors.items()}
+    # A little below is floating point.
     return {name: floor for name, floor in floors.items() if over[name] < -_SAME}
 
 
@@ -365,6 +366,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     and wrong are 1 for an empty answer and 0 for any other.
     """
     grades = {(label.path, label.line): label.grade for label in query.relevant}
+    # A hit without a labelled line (None) counts as one that holds no right line.
     noise = float(sum((query.grade(hit) or WRONG) == WRONG for hit in hits))
     wrong = noise if query.unanswerable else float(sum(query.grade(hit) == WRONG for hit in hits))
     if not grades:
@@ -527,6 +529,7 @@ def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     by_case = []
     for case in cases:
         answers, refs = case.replay.recalled(tried), case.evidence.refs
+        # Many settings give the same answer: each different one is measured once.
         scores_of = {rows: measure(case.query, [refs[row] for row in rows]) for rows in set(answers)}
         by_case.append([scores_of[rows] for rows in answers])
     return [mean(of_settings) for of_settings in zip(*by_case, strict=True)]
@@ -564,6 +567,7 @@ def _search(cases: Sequence[Case], base: Settings, progress: Callable[[str], Non
     for key in difference(base, best):
         if key != TEXT:
             # The old value, which is first of the two, is taken back unless the new one is better.
+            # The knob, and the one that turns with it; which value it is turned to does not matter for that.
             back = {name: base.values[name].value for name in turned({key: 0})}
             best = best_of([best.update(back, ORIGIN), best])
     return best

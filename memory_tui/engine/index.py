@@ -322,7 +322,7 @@ class Index:
             return disk, self.freshness(store, disk)
 
     def _is_copied(self, store: Store) -> bool:
-        """Tell whether the index is a copy of a shared one, which has no folder to be compared or synced with.
+        """Return whether the index is a copy of a shared one, which has no folder to be compared or synced with.
 
         The plan says so too: an empty index that took the place of a damaged mirror does not say it yet.
         """
@@ -353,7 +353,7 @@ class Index:
     def missing(self) -> errors.IndexUnavailable:
         """Return why there is no index: what kept the last sync from opening it, else that the first is to come."""
         request = self._request
-        # Of one that is done already, so this waits for nothing.
+        # Only a request that is done is asked for its error, so this waits for nothing.
         error = request.exception() if request is not None and request.done() else None
         if isinstance(error, errors.IndexUnavailable) and not isinstance(error, errors.IndexBusy):
             return errors.IndexUnavailable(error.message, error.next_step)
@@ -365,7 +365,10 @@ class Index:
             self.request_sync("search")
 
     def _compare_if_cheap(self, store: Store) -> bool:
-        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+        """Compare before a search where that is cheap and was not just done.
+
+        Returns whether notes wait to be indexed; False where nothing was compared.
+        """
         if self._compare_cost > _CHEAP_SECONDS:
             return False
         with self._comparing:
@@ -378,7 +381,7 @@ class Index:
             return bool(now.pending)
 
     def freshness(self, store: Store, disk: Scan | None) -> Freshness:
-        """Compare `disk` (None: as it is now) and index, and remember what a search could not find."""
+        """Return how `disk` (None: as it is now) and index differ, and remember what a search could not find."""
         if self._is_copied(store):
             return Freshness(0, 0, {}, ())
         has = store.recipe()
@@ -439,7 +442,11 @@ class Index:
         return notices
 
     def _follow_sessions(self) -> bool:
-        """Bring the transcripts of the host's database up to date; return whether something was said meanwhile."""
+        """Bring the copies of the agent's sessions up to date; return whether any copy changed.
+
+        Nobody asks for copies where sessions are no notes (`_copies` is None). Why they could not be brought up to date
+        is a notice as long as that is so, and is told once.
+        """
         copies, notices = self._copies, self.opener.notices
         if copies is None:
             return False
@@ -447,6 +454,7 @@ class Index:
             before = copies.problem
             changed = copies.refresh()
             if copies.problem != before:
+                # The problem is another one, or is over: then there is none.
                 notices[:] = [notice for notice in notices if notice != before]
                 if copies.problem:
                     notices.append(copies.problem)
@@ -622,7 +630,7 @@ class SyncProvider:
         return report
 
     def has_nothing_to_do(self, store: Store) -> bool:
-        """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
+        """Return whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
         chain_state = self._chain.state()
         if chain_state.error or chain_state.fallback or not self._plan.settings.on("cache.enabled"):
@@ -665,7 +673,7 @@ class SyncProvider:
 
 
 def compares_windows(settings: Settings) -> bool:
-    """Tell whether the windows of chunks get vectors, as far as the profile decides it."""
+    """Return whether the windows of chunks get vectors, as far as the profile decides it."""
     return settings.profile.vector_score == "share"
 
 

@@ -72,6 +72,7 @@ def memories(*here: Path) -> list[Memory]:
     Raises StateUnavailable.
     """
     projects = _projects()
+    # Host, folder and project, as of all others; of which project a folder is nobody knows.
     opened = [("Folder", Path(folder), "") for folder in (*map(str, here), *_KNOWN.of(_SCOPE).read())]
     until = time.monotonic() + _PATIENCE_SECONDS
     by_path: dict[str, Memory] = {}
@@ -113,7 +114,10 @@ def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path,
 
 
 def _projects() -> dict[Path, list[Path]]:
-    """Return the memories of Claude Code's projects, each with the folders in which a session of it began."""
+    """Return the folders of the memories of Claude Code's projects, each with the folders in which its sessions began.
+
+    Several projects can share a memory; one of which no transcript is left has no folder.
+    """
     seen: defaultdict[Path, list[Path]] = defaultdict(list)
     for folder in sorted((claude_code.home() / "projects").glob("*")):
         memory = folder / "memory"

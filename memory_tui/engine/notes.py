@@ -267,7 +267,7 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
         # A note that only the index has is shown as it was.
         file = on_disk.get(path) or row
         dated = row.dated if row else date_of(path)
-        remarks = filter(None, (row and row.detail, without_vector.get(path)))
+        remarks = filter(None, (row.detail if row else "", without_vector.get(path)))
         rows.append(
             FileRow(
                 path=path,
@@ -287,7 +287,7 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
 
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:
-    """Return why chunks have no vector, by path: withheld from the provider, or rejected by it."""
+    """Return which lines of a note have no vector and why, by path: withheld from the provider, or rejected by it."""
     chunks_of: dict[str, list[WithoutVector]] = {}
     for chunk in (*store.withheld(), *store.rejected()):
         chunks_of.setdefault(chunk.path, []).append(chunk)

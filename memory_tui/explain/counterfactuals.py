@@ -118,7 +118,7 @@ def grid(key: str) -> tuple[Scalar, ...]:
 
 @lru_cache(100)
 def outwards(key: str, value: Scalar) -> list[Scalar]:
-    """Return every other value of a switch or a number, nearest to `value` first; of two as near the higher one."""
+    """Return every other value of a switch or a number, nearest to `value` first; of two as near the higher first."""
     if isinstance(value, bool):
         return [not value]
     # A distance of 0, which is false, leaves out the value itself. Rounding absorbs the error of decimal fractions.
@@ -174,6 +174,7 @@ def flips(
 def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
     """Return those of `changes` after which an agent gets `line` of the chunk, and the first `without` it."""
 
+    # A change that drops the chunk has no place, and nothing is sent after it.
     def is_true(change: Change, line: int | None = line) -> bool:
         return not change.place or sends(rank(evidence, change.settings), changes.chunk.rowid, line)
 
@@ -192,7 +193,8 @@ class _Search:
         # The rows that are recalled under `settings`.
         (self.before,) = self.replay.recalled([tuned(settings)])
         self.recalled = row in self.before
-        # Kept by knob and the values of the others: the last round of a set asks again what the one before did.
+        # The nearest value of a knob, by its key and the values of the other knobs that are turned with it. The last
+        # round of a set asks again what the one before it did.
         self.nearest: dict[tuple[str, frozenset[tuple[str, Scalar]]], Scalar] = {}
 
     def along(self, knob: Knob) -> Change | None:
@@ -354,6 +356,7 @@ def rephrase(
         query = f"{asked} {word}" if word else shorter
         after = rank(ask(query), settings)
         if sends(after, chunk.rowid, line):
+            # The lines on which the word stands, that which was asked for before others; none for the empty word.
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
             place = [hit.chunk.rowid for hit in after.recalled].index(chunk.rowid) + 1
             results.append(Rephrased(query, word, () if word else lacks, place, next(iter(places), 0)))

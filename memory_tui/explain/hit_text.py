@@ -167,7 +167,7 @@ def note_name(chunk: ChunkRef, now: float) -> str:
 def date_name(dated: str, now: float) -> str:
     """Return `9 Nov`, `week 45` or `Nov`, with its year where that is not within the last eleven months."""
     first, last = span(dated)
-    # Without its year a date must not be taken for that of another year.
+    # From a month ahead to eleven months back: there no date can be taken for that of another year.
     near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
     name, year = ("week %V", "%G") if "W" in dated else ("%B", "%Y")
     name = f"{first.day} %b" if first == last else name
@@ -178,6 +178,7 @@ def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "",
     """Return the text from 0-based line `at` on, without list signs and headings, from near a matched word."""
     # Where nothing is left from that line on, all of the text.
     body = _joined(lines[at:], title, most) or _joined(lines, title, most)
+    # Where the first matched word begins.
     first = next(iter(words.spans(body)), (0, 0))[0]
     # It begins with a whole word; without a space before the matched word it is left as it is.
     start = body.find(" ", first - LEAD) + 1 if first > 2 * LEAD else 0
@@ -241,6 +242,7 @@ def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: boo
         return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
 
     def marked(text: str, name: str = "") -> str:
+        """Return `text` in the style `name`, but for the words of the query in it."""
         drawn, at = "", 0
         for start, end in words.spans(text):
             drawn += style(text[at:start], name) + style(text[start:end], "match")
@@ -256,6 +258,7 @@ def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: boo
         title = marked(row.title, "strong")
         lines = safe(part.text.strip("\r\n"), keep_newlines=True).split("\n") if full else [row.body]
         rows = [piece for line in lines for piece in wrapped(line, room)]
+        # What is longer than SHORT lines ends with a sign that more follows.
         if not full and len(rows) > SHORT:
             rows = [*rows[: SHORT - 1], f"{wrapped(rows[SHORT - 1], room - 2)[0]} …"]
         yield ""

@@ -52,8 +52,10 @@ def locate(roots: Roots, store: Store, path: str, line: int | None) -> Explained
     """Return what disk and index know of a line; for a note that is indexed as it is, it costs a look at its times."""
     note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
     row, stale = store.note(stored), False
+    # Neither disk nor index knows it, and no rule keeps it out.
     gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
     if note is not None and (state := state_of(note, row)):
+        # Where it could be read, the disk has another text than the index.
         stale = state.state != "failed"
         gate = notice("unreadable_file", rule="failed", detail=state.detail)
         gate = notice("changed_since_indexed", change=state.detail) if stale else gate
@@ -149,7 +151,8 @@ def row_of(evidence: Evidence, rowid: int) -> int | None:
 def as_if_proposed(trace: Trace, row: int, text: str) -> Candidate | None:
     """Return the candidate that `row` would be, had both sides proposed it as the last of their pools.
 
-    `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
+    `text` is the chunk's. Rank and verdict of the candidate are those of the supposition. Returns None when nothing can
+    be asked at all. Without a cosine of any chunk the words alone propose it.
     """
     evidence, side, pool = trace.evidence, trace.side, max(0, trace.rules.limit - 1)
     by_words = evidence.cosine is None
@@ -174,7 +177,7 @@ def as_if_proposed(trace: Trace, row: int, text: str) -> Candidate | None:
 
 
 def _postings(trace: Trace) -> tuple[Postings, ...]:
-    """Return all matches; of each keyword where they were looked for one by one."""
+    """Return the matches of the word search: one list, or one for each keyword that was looked for by itself."""
     keywords = trace.evidence.keywords
     each = keywords.each if trace.side.whole and keywords is not None else (trace.side,)
     return tuple(side.postings for side in each)
@@ -246,6 +249,7 @@ class Inquest:
         if place is None:
             cause = "its text has not been embedded, or the search left its source out"
             return notice("no_vector", cause=self._no_vector.get(rowid) or cause, text=words)
+        # Its cosine is told beside that of the last chunk of the pool.
         pool = min(self.trace.rules.limit, len(evidence.nearest))
         cosine, edge = evidence.cosine[[row, evidence.nearest[pool - 1]]].tolist()
         count = int(np.count_nonzero(~np.isnan(evidence.cosine)))
@@ -290,6 +294,7 @@ class Inquest:
         lacks = lacking(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self.trace.side.frequency.get(word, 1) == 0)
         every, lacks, unknown = (tokens.as_asked(words, query) for words in (plan.words, lacks, nowhere))
+        # Words that a reader finds in the text, although the search does not.
         hidden = tuple(word for word in lacks if holds(text, word))
         unknown = tuple(word for word in unknown if word not in hidden)
         return notice("not_matched", words=every, absent=lacks, nowhere=unknown, join=join, hidden=hidden)

@@ -187,6 +187,7 @@ def _redone(lines: Sequence[ScoreLine]) -> bool:
     for line in lines:
         value = round(line.value or 0.0, line.digits)
         if line.operation == "=":
+            # Off by more than half of the last digit that is shown, and a little for floating point.
             if abs(running - value) > 0.5001 * 10.0**-line.digits:
                 return False
             running = value
@@ -212,6 +213,7 @@ def _rank(rank: int, pool: int) -> str:
 
 
 def _weight(weight: float) -> str:
+    """Return that a number is multiplied by `weight`."""
     return f"x {number(round(weight, 4))}"
 
 
@@ -435,9 +437,11 @@ class MatchedWords:
     """The words of one query, to be found in any text."""
 
     def __init__(self, plan: QueryPlan, profile: str) -> None:
+        # Our own profile, the only one that asks for any word (OR), is also the only one that finds words by stems.
         self._stemmed = stemmed = profile_named(profile).join == "OR"
         self._cut: dict[str, list[str] | None] = {word: tokens.tokens(word, stemmed=stemmed) for word in plan.words}
-        """The tokens of each word, None for one that is found as it is written."""
+        """The tokens of each word, None for one that is found as it is written: one that may stand inside a longer
+        word (`plan.inside`), and Chinese, Japanese and Korean pairs."""
         self._cut |= {word: None for word in plan.words if plan.inside or (stemmed and tokens.is_cjk(word))}
         self.spans = lru_cache(REMEMBERED)(self._spans)
         """Where the words stand in a text, in order and apart from each other."""
@@ -540,12 +544,14 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     """
     plan, any_word = trace.side.plan, trace.rules.profile.join == "OR"
     words = MatchedWords(plan, trace.rules.profile.name)
+    # Only our own profile indexes more than the text of a chunk.
     added = chunk is not None and any_word and not plan.inside and trace.rules.mode != "vectors only"
     counts = words.counts(text)
     in_name = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
     # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
     missing = "not in its lines or name" if chunk and added and chunk.start_line > 1 else "missing"
     unseen = "inside longer words, not seen"
+    # The words by what is said of them; first, without a title, those that stand in the text.
     lists: dict[str, list[str]] = {"": [], missing: [], unseen: []}
     # A run of Chinese, Japanese or Korean characters is searched as its pairs.
     by_run: dict[str, list[str]] = {}

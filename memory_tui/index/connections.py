@@ -62,6 +62,7 @@ class Readers:
                 self._busy.remove(store)
                 # Asked before the connection may be closed.
                 changed = store.frozen is not None and store.changed
+                # One connection waits for the next query, if it is to an index at its path, under locks.
                 if self._closed or self._idle or store.absent or store.moved or store.frozen:
                     store.close()
                 else:

@@ -233,7 +233,7 @@ def load_vec0(connection: apsw.Connection) -> Vec0:
 
 @functools.cache
 def vec0() -> Vec0:
-    """Say whether sqlite-vec works, tried once a process."""
+    """Return whether sqlite-vec works, tried once a process."""
     with closing(apsw.Connection(":memory:")) as connection:
         return load_vec0(connection)
 
@@ -309,7 +309,7 @@ def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
 
 
 def is_private(path: Path) -> bool:
-    """Say whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
+    """Return whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
     with suppress(OSError, RuntimeError):
         return path.is_relative_to(platformdirs.user_cache_path("memory-tui", appauthor=False).resolve())
     return False
@@ -743,6 +743,7 @@ def _version(connection: apsw.Connection) -> int:
     finally:
         if not connection.get_autocommit():
             connection.execute("ROLLBACK")
+    # An empty file, or one of ours whose tables were not made yet.
     if not tables and (application == APPLICATION_ID or not pages):
         return 0
     if application != APPLICATION_ID:
@@ -790,6 +791,7 @@ def explained(error: apsw.Error | UnicodeDecodeError, path: Path) -> errors.Memo
             return damaged(path)
         case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
             return damaged(path, str(error))
+        # The room may be None, where nobody can tell it: that is no number of bytes below the bound.
         case apsw.IOError() | apsw.CantOpenError() if durable.room(path) in range(_NO_ROOM):
             message = f"The disk is full: {path} cannot be opened to be written{durable.full(path)}."
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():

@@ -157,6 +157,7 @@ def sendable(
 
     What a person `cleared` is no reason to withhold a text, nor what the notes tell to be an id.
     """
+    # The second of the pair is a hash: what was cleared is not written down again.
     mark = secret_finder.exactly(repr(sorted(cleared)))[1] if cleared else ""
     if mark != (store.meta(_CLEARED) or ""):
         # A person cleared other things since: what was withheld may be sendable now.
@@ -520,5 +521,5 @@ def _begin(store: Store, identity: Identity, file_id: str, hashes: Iterable[str]
 
 
 def _is_late(service: BatchService, job: Job) -> bool:
-    """Say whether a job takes longer than is waited for."""
+    """Return whether a job takes longer than is waited for."""
     return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds

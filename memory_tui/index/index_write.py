@@ -351,8 +351,8 @@ def prune(store: Store, most: int) -> None:
     To find them reads all chunks, so that is done where there are so many vectors more than chunks.
     """
     # Chunks and windows need at most one vector each: what is above their number is of texts that are gone.
-    used = "(SELECT count(*) FROM chunks) - (SELECT count(*) FROM windows)"
-    surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {used}")
+    chunks, windows = "(SELECT count(*) FROM chunks)", "(SELECT count(*) FROM windows)"
+    surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {chunks} - {windows}")
     any_orphan = f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"
     # With `most` at 0 every orphan goes, even where vectors are fewer than chunks.
     if surplus > most or (most == 0 and store.value(any_orphan)):
@@ -415,7 +415,7 @@ def _carry_vectors(beside: Store, stop: Stop) -> None:
 
 
 def rebuild_waits(store: Store, recipe: Recipe) -> bool:
-    """Say whether a rebuild after `recipe` was begun and not finished."""
+    """Return whether a rebuild after `recipe` was begun and not finished."""
     try:
         with closing(Store.open(rebuild_of(store.path), read_only=True)) as beside:
             return beside.recipe() == recipe and beside.meta(_BESIDE) == store.meta("uuid")

@@ -369,7 +369,9 @@ class Counts(Struct, frozen=True):
     files: int
     chunks: int
     embedded: int
+    """Chunks with a vector."""
     cached: int
+    """Vectors of any text, also of such as are gone."""
     cached_bytes: int
     by_source: Mapping[str, tuple[int, int]]
 
@@ -528,6 +530,7 @@ class Store(Database):
         rows = self.indexed()
         with self.making_sense():
             if rows.settled is None:
+                # Path, size, time of change, and when it was indexed, both in nanoseconds.
                 sound = (row for row in rows.values() if row.state == "ok" and row.hash)
                 seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in sound)
                 # A file that was changed about when it was indexed may have changed once more since.
@@ -553,7 +556,7 @@ class Store(Database):
         return {row.path: row for row in rows}
 
     def noted(self, prefix: str) -> list[str]:
-        """Return how the keys in `meta` that begin with `prefix` go on."""
+        """Return what follows `prefix` in those keys of `meta` that begin with it."""
         rows = self.query("SELECT substr(key, 1 + length(?1)) FROM meta WHERE key GLOB ?1 || '*'", (prefix,))
         return [key for (key,) in rows]
 
@@ -623,7 +626,7 @@ class Store(Database):
         lines: dict[int, str] = {}
         for passage in self.passages(note):
             for number, line in enumerate(passage.text.split("\n"), passage.start_line):
-                # A line that is longer than a chunk stands in several.
+                # A line that is longer than a chunk stands in several, piece by piece; other chunks may repeat a line.
                 lines[number] = before if line in (before := lines.get(number, "")) else before + line
         return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
 
@@ -668,7 +671,7 @@ class Store(Database):
             return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
 
     def finds_nearest(self) -> bool:
-        """Say whether vec0 holds the vectors."""
+        """Return whether vec0 holds the vectors."""
         return self.vec0.ready and self.vec0_dims() > 0
 
     def _vector_join(self) -> str:
@@ -719,7 +722,8 @@ class Store(Database):
     def without_vector(self, after: int, count: int, unclaimed: Identity | None = None) -> Rows:
         """Return the next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text.
 
-        With `unclaimed` only those that wait for no batch job for vectors of that space.
+        `unclaimed` is a space of vectors: chunks that wait for a batch job of that space are left out. With None those
+        are returned too.
         """
         condition = f"AND {UNCLAIMED}" if unclaimed else ""
         space = unclaimed.space if unclaimed else ()
@@ -778,12 +782,12 @@ StoreReader = Callable[[], AbstractContextManager[Store]]
 
 
 def holds(text: str, digest: str) -> bool:
-    """Say whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
+    """Return whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
     return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 
 def is_unit(vector: object, dims: object) -> bool:
-    """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
+    """Return whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
     if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
         return False
     with suppress(ValueError):

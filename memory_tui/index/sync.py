@@ -164,7 +164,7 @@ class Freshness(Struct, frozen=True):
         return self.of("pending")
 
     def differs(self, other: Freshness) -> bool:
-        """Say whether what a person sees of it is otherwise."""
+        """Return whether what a person sees of it is otherwise."""
         return (self.fresh, self.stale, self.left_out) != (other.fresh, other.stale, other.left_out)
 
     def as_dict(self) -> dict[str, Any]:
@@ -259,7 +259,8 @@ def sort_out(
     if not gone:
         return vanished
     doubts = _unreachable(scan, roots, accepted)
-    # The devices at the scan and now: a disk that was mounted only meanwhile tells nothing of its notes either.
+    # The devices at the scan and now: a disk that was mounted only meanwhile tells nothing of its notes either. A root
+    # whose device nobody remembers counts as one that stayed.
     looks = scan.devices, devices_of(roots)
     moved = {path for look in looks for path, device in look.items() if device != devices.get(path, device)}
     moved = set() if accepted else moved - doubts.keys()
@@ -279,7 +280,7 @@ def sort_out(
 
 
 def in_scope(roots: Roots, path: str) -> bool:
-    """Say whether a note at the stored `path` would be read, as the roots are now."""
+    """Return whether a note at the stored `path` would be read, as the roots are now."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.SOURCE in roots.sources
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
@@ -327,7 +328,7 @@ def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileStat
 
 
 def _outside(path: str) -> bool:
-    """Say whether a stored path leads out of the workspace: upwards, to the root of the disk, or to another drive."""
+    """Return whether a stored path leads out of the workspace: upwards, to the disk's root, or to another drive."""
     return path.startswith(("../", "/")) or ":" in path[:3]
 
 

@@ -168,6 +168,7 @@ class Watcher:
             # A folder that is made in the place of a deleted one may get its identity: then only the deletion tells.
             replaced = now.folders != view.folders or any((_DELETED, path) in changes for path in view.folders)
             news = {path for change, path in changes if _can_matter(change, path, self._roots)}
+            # A single file that came, went or changed has another status in both views, or is in one alone.
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
             if replaced or news:
                 self._note_change(began=replaced)
@@ -254,6 +255,7 @@ class RootWatch:
         where there were notes. The next look at the states examines the roots again.
         """
         self._examined_for: object = None
+        """The `comparison` that was the last when the roots were examined last."""
         self._reported: tuple[RootState, ...] | None = None
         self._identities: dict[str, Identity] = {}
 
@@ -318,7 +320,7 @@ class RootWatch:
             # Told before the look, because a file system that hangs never comes back from it.
             self._pending = RootState(path, absolute), time.monotonic()
             result = probe(path, absolute, expected=path in indexed)
-            # What is to be said of memory/ is said of the workspace where that cannot be read.
+            # The workspace comes first. What is to be said of memory/ is said of it where it cannot be read itself.
             if result is not None and (path != FOLDER or probes[0][0].readable):
                 probes.append(result)
         self._probes, self._pending, self._examined = tuple(probes), None, time.monotonic()

@@ -99,7 +99,7 @@ def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence
     """Return the hits; one whose line states an older value names the line that states the newer one."""
     looked_into = [hit for hit in recalled if hit.line]
     lines = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in looked_into]
-    # For each hit the number of the one that states a newer value, -1 for none.
+    # For each hit the number, among those looked into, of the one that states a newer value; -1 for none.
     newer = newer_values(lines, [hit.age_days for hit in looked_into], words)
     places = [f"{hit.chunk.path}:{hit.line}" for hit in looked_into]
     newer_of = {hit.row: places[number] for hit, number in zip(looked_into, newer, strict=True) if number >= 0}
@@ -116,6 +116,7 @@ def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequ
     newest_first = sorted((age, number) for number, age in enumerate(ages) if age is not None)
     result = []
     for age, statement in zip(ages, statements, strict=True):
+        # A line without an age is of no time, and nothing is newer than it.
         newer = [number for newer_age, number in newest_first if newer_age + 1 <= (age or 0.0)]
         result.append(next((number for number in newer if _differ(statement, statements[number])), -1))
     return result
@@ -197,6 +198,7 @@ def _unknown(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) 
         return
     if evidence.question.pointless:
         yield notice("words_unknown", recalled=len(recalled))
+    # A word that our own profile (OR) corrected was found in its other spelling.
     spelled = {item.asked for item in evidence.recommended.plan.corrections} if rules.profile.join == "OR" else ()
     words = (word for word in tokens.WORD.findall(evidence.question.query) if word not in spelled)
     foreign = tuple(dict.fromkeys(word for word in words if _LETTERS.search(word)))
@@ -319,7 +321,9 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     hybrid = mode == "hybrid"
     floor = score.column([rule.min_score for rule in rules])
     passed = scores >= floor
+    # By rule, (rules, 1): no score reaches minScore, and the profile has a relaxed floor for that.
     relaxed = np.asarray(~passed.any(axis=1, keepdims=True)) & (rescues or (hybrid and rules[0].profile.relaxed_floor))
+    # Keyword hits are looked for only where they can pass by other rules than all others.
     looks = mode != "vectors only" if rescues else relaxed.any()
     hits = keyword_hits(table) if looks else np.zeros(len(table), np.bool_)
     relaxed &= hits.any()
@@ -356,7 +360,8 @@ def ranges(table: Table) -> Rows:
 def over_gate(order: Rows, table: Table, passed: Flags, rescued: Flags) -> Rows:
     """Return the candidates of `order` that `passed`, and behind them those that are `rescued`.
 
-    A rescued one does not repeat the lines of one that passed, or of a rescued one before it (section 7.8).
+    `order` holds numbers of candidates, the flags are by candidate. A rescued one does not repeat the lines of one that
+    passed, or of a rescued one before it (section 7.8).
     """
     strict, added = order[passed[order]], list[int]()
     if rescued.any():
@@ -463,6 +468,7 @@ class Trace(Struct, frozen=True):
         by_worth = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
         if rules.mmr and len(order) > 1:
             steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
+            # The fields of an MmrStep, each as an array over the steps.
             order, *columns = map(np.array, zip(*steps, strict=True))
             table["relevance"][order], table["similarity"][order], table["twin"][order] = columns
             table["chosen"][order] = np.arange(1, len(order) + 1)
@@ -562,14 +568,14 @@ class Trace(Struct, frozen=True):
         verdict, text = self._verdict(entry), evidence.texts[ref.rowid]
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
-        # Number 0 looked for the whole question: part -1 leads to it.
+        # stages[0] measured the whole question, stages[1] part 0 of it: so part -1, for no part, leads to the whole.
         stage = self.candidates.stages[1 + entry["part"]] if self.candidates.stages else None
         is_looked_into = entry["inside"] or verdict.kind == "recalled"
         second = self._second(at, entry, stage)
         chosen = entry["chosen"]
         twin = self.ref(entry["twin"]) if entry["twin"] >= 0 else None
         hits = evidence.lexical.hits if rules.profile.exact_paths else ()
-        # NaN, for want of a number, is the one that differs from itself.
+        # NaN, which stands for no number, is the one value that differs from itself.
         columns: list[Any] = [entry[name] if entry[name] == entry[name] else None for name in _NUMBERS]
         importance = trace.Factor("importance", entry["importance"], str(annotations.importance or ""))
         project = trace.Factor("project", entry["project"], annotations.project)
@@ -601,6 +607,7 @@ class Trace(Struct, frozen=True):
             return trace.SecondPart(weight, 0.0, 0.0)
         inside = np.flatnonzero(candidates.table["inside"]).tolist()
         rows = candidates.table["row"][inside].tolist()
+        # A measure is told beside its best among all candidates that were looked into.
         values = stage.measure(rows, [candidates.texts[number] for number in inside])
         columns = values[inside.index(at)].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
         measures = []
@@ -636,7 +643,7 @@ _NUMBERS = trace.Numbers.__struct_fields__
 
 def _in_order(candidates: Candidates, order: Rows) -> Candidates:
     """Return the candidates in `order`; `twin` and `beside`, which name another candidate, name its new place."""
-    # The last entry stays -1, so that -1, for none, leads to itself.
+    # By old number the new one. The last entry stays -1, so that -1, for none, leads to itself.
     table, place = candidates.table, np.full(len(order) + 1, -1, np.int64)
     place[order] = np.arange(len(order))
     table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
@@ -685,7 +692,8 @@ def mmr(
     the similarity of an item to each. What has a `lead` is worth as much more.
     """
     raw = np.asarray(scores, dtype=np.float64)
-    # Among equals the first is taken, so that in this order it is the one with the higher score.
+    # `argmax` takes the first among equals: in this order that is the one with the higher score. The arrays below stand
+    # in this order, `relevance` apart.
     items = np.argsort(-raw, kind="stable")
     low, spread = raw.min(initial=np.inf), np.ptp(raw) if len(raw) else 0.0
     relevance = (raw - low) / spread if spread > 0 else np.ones(len(raw))
@@ -695,7 +703,7 @@ def mmr(
         at = int(np.argmax(worth - (1.0 - lam) * nearness))
         item = int(items[at])
         yield MmrStep(item, float(relevance[item]), float(nearness[at]), int(nearest[at]))
-        # It is chosen once.
+        # What was chosen is never chosen again.
         worth[at] = -np.inf
         alike = likeness(item)[items]
         nearest[(alike > nearness) | (nearest < 0)] = item
@@ -705,7 +713,8 @@ def mmr(
 def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats, rules: Rules) -> Iterator[MmrStep]:
     """Yield the candidates of `groups` in the order of variety, group after group; `lead` is by candidate."""
     for rows, values in ordered:
-        # In MMR an item is a place in the group, here a candidate; `rows` is bound now, since the loop goes on.
+        # An item of MMR is a place in the group; `rows` leads from there to the candidate, and is bound now, since the
+        # loop goes on before `near` is called.
 
         def near(at: int, rows: Rows = rows) -> Floats:
             return alike.row(int(rows[at]))[rows]
@@ -767,6 +776,7 @@ class Reranking:
         """Return where `row` stands under each of `tried`."""
         result = []
         for rules, rows, order, scores, passed in self._ranked(tried):
+            # The number of the candidate at `row`; `order` has the numbers of those over the gate.
             candidate = rows.tolist().index(row) if row in rows else -1
             place = order.index(candidate) + 1 if candidate in order else 0
             if candidate >= 0 and passed[candidate] and not place:
@@ -778,6 +788,7 @@ class Reranking:
     def _ranked(self, tried: Sequence[Values]) -> list[_Ranked]:
         """Return a ranking by each of `tried`, in their order; those that have the same candidates are made at once."""
         rules = [Rules.of(self._evidence, values) for values in tried]
+        # The numbers of the rules that have a pool in common.
         together: dict[_Pool, list[int]] = defaultdict(list)
         for number, rule in enumerate(rules):
             together[rule.profile.name, rule.mode, rule.limit, rule.mmr].append(number)
@@ -809,8 +820,8 @@ def _orders(
 ) -> Iterator[list[int]]:
     """Yield the candidates over the gate in their order, by each of `rules`.
 
-    With MMR they are as many as are recalled, since each further one costs a look at all before it. Under OpenClaw
-    2026.9 those that the gate rescued come last, without what repeats one that passed.
+    `alike` is None without MMR. With it only as many are told as are recalled, since each further one costs a look at
+    all before it. Under OpenClaw 2026.9 those that the gate rescued come last, without what repeats one that passed.
     """
     lead = leads(scored["part"], scored["score"], gate.passed)
 

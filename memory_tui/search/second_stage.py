@@ -89,6 +89,7 @@ def joined(texts: Sequence[Passages]) -> Joined:
     lines_from = _bounds([len(item.lines) for item in texts])
     windows_from = _bounds([len(item.window_norm) for item in texts])
     whole = Passages(*(np.concatenate(column) for column in zip(*texts, strict=True)))
+    # Windows begin at lines of their own text, which begins at one of `lines_from`.
     whole = whole._replace(window_from=whole.window_from + np.repeat(lines_from[:-1], np.diff(windows_from)))
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
 
@@ -128,7 +129,7 @@ def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Rows]:
     encoding, width = ("ascii", "u1") if plain else ("utf-32-le", "<u4")
     codes = np.frombuffer(whole.encode(encoding, "surrogatepass"), width)
     counts = np.array([len(part) + 1 if part else 0 for part in cut], np.int64)
-    # The space before all of them, and a text without a letter.
+    # What no line accounts for is the space before all of them, two in a text without a letter: of the first line.
     counts[0] += len(codes) - int(counts.sum())
     return codes, counts
 
@@ -192,7 +193,8 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
     each has, none for a pair of characters, which is like nothing.
     """
     numbers, places = grams
-    # The first word stands behind the first space; between two texts is one of no letter.
+    # A word begins behind each space. Where two texts meet two spaces follow one another, with a word of no letter
+    # between them.
     begins = np.flatnonzero(passages.letters == ord(" ")) + 1
     lengths = np.diff(begins) - 1
     # A trigram may begin with the space before its word.
@@ -238,7 +240,7 @@ class _Words:
         self._forget()
 
     def _forget(self) -> None:
-        # The word of number 0, a line end, has none.
+        # Number 0 is the line end, which has neither stems nor ids.
         self._numbers = {"\n": 0}
         self._characters = 0
         self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
@@ -259,7 +261,8 @@ class _Words:
         result = []
         for numbers, starts in cuts:
             counts = starts[places + 1] - starts[places]
-            # The places of all numbers: of each word from where its first one stands, as many as it has.
+            # The stems (or ids) of word i stand in `numbers` from starts[i] to starts[i + 1]. `at` are the places of
+            # those of all words of the text, one behind the other.
             at = np.repeat(starts[places + 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
             result.append((numbers[at], np.add.reduceat(counts, lines)))
         return result
@@ -522,6 +525,8 @@ class SecondStage:
             self._vocabulary = static_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
+        # Here an entry is a stem of the question: its hash in `_keys`, which rise, and in the same order its word, idf,
+        # and whether it is a pair of characters. `_share` and `_known`, of `_weigh`, are in that order too.
         by_key = {hash(stem): word for word in words for stem in tokens.word_stems(word)}
         self._keys = np.array(sorted(by_key), np.int64)
         self._words = [by_key[key] for key in self._keys.tolist()]
@@ -539,6 +544,7 @@ class SecondStage:
         self._stems = np.concatenate([self._keys, np.array(sorted(others - set(by_key)), np.int64)])
         """The stems of the words, which rise, and those of others behind them."""
         grams = {word: grams_of(word) for word in words}
+        # `_grams` are the keys of all trigrams of the words, rising; `_spelled` (words, trigrams) tells which each has.
         self._grams = np.array(sorted(set().union(*grams.values())), np.int64)
         spelled = [set() if tokens.is_cjk(word) else grams[word] for word in self._words]
         marks = np.array([[gram in of_word for gram in self._grams.tolist()] for of_word in spelled], np.bool_)
@@ -557,6 +563,7 @@ class SecondStage:
         rarity = np.array([self._rarity_of(word) for word in self._words])
         self._known = rarity > 0
         weights = np.array([pair_weight(word) if tokens.is_cjk(word) else 1.0 for word in self._words])
+        # A word that no chunk holds weighs as the rarest of the language.
         by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * weights
         share = np.where(self._known, rarity, by_notes)
         # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
@@ -674,8 +681,8 @@ class SecondStage:
         alike = np.maximum(like * self._known[:, None], spelled)
         by_word = np.where(in_windows > 0, 1.0, alike)
         held = self._share @ by_word
+        # Keys and shares of pairs of syllables: a question of these, as in Vietnamese, is held as far as its pairs are.
         keys, share = self._syllables
-        # A question of syllables, as in Vietnamese, is held as far as its pairs are.
         if len(keys):
             pairs, places = places_in(keys, _pair_keys(passages.stems))
             line_of = np.repeat(np.arange(len(lengths)), passages.stem_counts)[places]
@@ -695,7 +702,8 @@ class SecondStage:
         if self._vectors is None or self._vocabulary is None or not len(ids):
             count = len(passages.window_norm)
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
-        # A token stands in many chunks, but is compared once: `place` is where its products stand.
+        # A token stands in many chunks, but is compared once. Both arrays are by token id: whether it stands in these
+        # passages, and the column of `products` that is its own.
         stands, place = np.zeros(len(self._vocabulary.q), np.bool_), np.empty(len(self._vocabulary.q), np.int64)
         stands[ids] = True
         used = np.flatnonzero(stands)
@@ -714,6 +722,7 @@ class SecondStage:
         dots[passages.id_counts == 0] = 0.0
         like = np.maximum.reduceat(products[1:].take(at, axis=1), bounds[starts], axis=1).astype(np.float64)
         like[:, np.add.reduceat(passages.id_counts, starts) == 0] = 0.0
+        # The sums of lines, and behind them those of windows; so are the lengths below.
         dots = np.append(dots, np.add.reduceat(dots, starts))
         norms = np.append(passages.line_norm, passages.window_norm)
         cosines = np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
@@ -737,6 +746,7 @@ class SecondStage:
         answering = np.where(is_heading, 0.0, inside.answering)
         line = best_of_each(answering, inside.line_cosine - 2.0 * is_heading, texts.lines_from)
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from)
+        # The last line of each window.
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
         return zip(np.stack(values, axis=1).tolist(), passages.lines[line].tolist(), bounds.tolist(), strict=True)
@@ -766,7 +776,8 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
 def best_of_each(words: Floats, meaning: Floats, bounds: Rows) -> Rows:
     """Return the passage that answers best among those from each of `bounds` to the next; of equal ones the first.
 
-    Its words count over the best of them there, and its cosine is added.
+    Each text has the passages from one of `bounds` to the next. What counts is `words` over the best of the text, plus
+    `meaning`, which is a cosine.
     """
     counts, top = np.diff(bounds), np.maximum.reduceat(words, bounds[:-1])
     # Of each passage its words over the best of its text.
@@ -803,9 +814,9 @@ def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[
     if not near.any():
         return lost, twin
     rules, raw = np.arange(len(scores)), np.take_along_axis(scores, order, axis=1)
-    value, of = raw.copy(), np.full(order.shape, -1, dtype=np.int64)
     # `value` falls as points are taken off, `of` is the better one that took them (-1: none), and `waiting` are those
     # whose turn to take has not come. The best of these is picked by all rules at once.
+    value, of = raw.copy(), np.full(order.shape, -1, dtype=np.int64)
     waiting = np.asarray(near.any(axis=2))
     most = np.minimum(penalty, np.maximum(raw, 0.0))
     while waiting.any():

@@ -48,8 +48,8 @@ class ChunkRef(Struct, frozen=True):
 
     def shown(self, texts: Mapping[int, str]) -> ChunkRef:
         """Return the place without the blank line at its end, which its note need not have; `texts` are by rowid."""
-        blank_end = self.source == MEMORY and texts.get(self.rowid, "").endswith("\n")
-        return replace(self, end_line=max(self.start_line, self.end_line - blank_end))
+        ends_blank = self.source == MEMORY and texts.get(self.rowid, "").endswith("\n")
+        return replace(self, end_line=max(self.start_line, self.end_line - 1) if ends_blank else self.end_line)
 
 
 def refs_of(path: str, rows: Iterable[ChunkRow]) -> tuple[ChunkRef, ...]:
@@ -67,7 +67,9 @@ class MmrPart(Struct, frozen=True):
     relevance: float
     similarity: float
     twin: ChunkRef | None
+    """The nearest that was chosen before; None for the first choice."""
     place: int
+    """As which it was chosen, from 1."""
 
 
 class MeasurePart(Struct, frozen=True):
