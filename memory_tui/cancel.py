@@ -102,7 +102,7 @@ def report_signal(number: int, more: str = "") -> None:
     what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
     # Standard error may be closed, when nobody reads it any more.
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"memory-tui: stopped by {what}.{more and ' '}{more}\n")
+        sys.stderr.write(f"memory-tui: stopped by {what}.{f' {more}' if more else ''}\n")
         sys.stderr.flush()
 
 

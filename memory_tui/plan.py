@@ -147,6 +147,7 @@ class Plan(Struct, frozen=True):
     @property
     def siblings(self) -> tuple[Path, ...]:
         """Return the indexes of the same notes that are cut by other rules."""
+        # Every way of cutting has an entry in _SUFFIX.
         return tuple(path for chunking in _SUFFIX if (path := self.index_cut_by(chunking)) != self.index)
 
     def index_cut_by(self, chunking: str) -> Path:
@@ -167,6 +168,7 @@ class Plan(Struct, frozen=True):
 
     def require_enabled(self) -> None:
         """Raise ConfigError when the configuration says that the agent has no memory search."""
+        # A sentence that says so, empty where it has one.
         if self.config.disabled:
             place = self.config.entries["enabled"].places[-1]
             step = "Set it to true, or search with another one: --config FILE."

@@ -243,6 +243,7 @@ def _setting_ignored(key: str, profile: str) -> str:
 
 
 def _setting_elsewhere(key: str, **_: object) -> str:
+    """Say under which profile a setting has an effect; empty where it has none under our own either."""
     recommended = profile_named(OWN_PROFILE)
     return "" if key in recommended.ignores else f"Set it with --profile {recommended.name}, or leave it out."
 

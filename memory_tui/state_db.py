@@ -183,7 +183,7 @@ def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) ->
         # A connection that waits is taken, if it is to the same file; else one is opened.
         connection: apsw.Connection = (idle or {}).pop(file, None) or _opened(path, make=write or tell is None)
         try:
-            # Where another process sets the mode at this moment, nothing is left to do.
+            # Where another process sets the mode at this moment, nothing is left to do. Who reads executes nothing.
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL" if write else "")
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")

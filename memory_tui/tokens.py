@@ -118,7 +118,7 @@ def words_above(path: str, headings: Sequence[str]) -> str:
     """
     date = _DAY.search(path)
     day = date[0] if date else ""
-    # A date that does not exist, as 2026-02-31, stays in figures; no date at all, too.
+    # A date that does not exist, as 2026-02-31, stays in figures, and no date at all stays empty.
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
     name = letters_of(_DAY.sub(" ", path.rpartition("/")[2].rpartition(".")[0])).strip()
@@ -131,7 +131,7 @@ def words_above(path: str, headings: Sequence[str]) -> str:
 def indexed_form(above: str, text: str) -> str:
     """Return what full-text search sees of a chunk: the words above it, its text.
 
-    Behind them the pieces of names, as `stems` has them, so that words beside a name stay neighbours.
+    Behind them the pieces of names, as in `spans`, so that words beside a name stay neighbours.
     """
     whole = segmented(f"{above}\n{text}")
     return " ".join((whole, *(whole[start:end] for start, end in _pieces(whole))))

@@ -511,6 +511,7 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
         others = (_foreign(other.query, case.query) for other in [*cases[number + 1 :], *cases[:number]])
         strangers = list(islice((query for query in others if query.labels), _SHUFFLES))
         gains = [measure(query, new)[metric] - measure(query, old)[metric] for query in strangers]
+        # Added to what was before, so that only what goes beyond it counts as a gain.
         chance = sum(gains) / max(1, len(gains))
         baseline.append(measure(case.query, old)[metric] + max(0.0, chance))
         reached.append(measure(case.query, new)[metric])
@@ -518,7 +519,7 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
 
 
 def _foreign(other: Query, query: Query) -> Query:
-    """Return the right lines of another question, without those that answer this one too."""
+    """Return `query` with the right lines of another question as its own, but for those that answer it as well."""
     mine = {(label.path, label.line) for label in query.relevant}
     return Query(query.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
 

@@ -119,6 +119,7 @@ class Engine:
         path, standing = self.scopes.mirror(scope, patience)
         with self._lock:
             if path not in self._of_scopes:
+                # A mirror is searched by this program alone: QMD knows nothing of it.
                 values = {**self.plan.backend_values, BACKEND: "builtin"}
                 plan = replace(self.plan, index=path, backend_values=values, mirror=True)
                 self._of_scopes[path] = Engine(plan, self._events.listener, self.providers.chain)

@@ -99,6 +99,7 @@ class Index:
         self._request: Future[None] | None = None
         """The sync that waits to begin; where it is done all the same, the index could not be opened for it."""
         self._retry_later = False
+        """Whether a sync was put off because another process was writing."""
         # When a sync last ended, and was last asked for, as `time.monotonic` tells it.
         self._synced = self._requested = 0.0
         self._swept = time.monotonic()
@@ -106,6 +107,7 @@ class Index:
         """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
         self._compared_at = self._compare_cost = 0.0
         self._mark: Mark | None = None
+        """The state of the index that listeners know of, None before it was first read."""
         self._look_at = 0.0
         """From when on another process's change is looked for while that one writes."""
         self._sessions = threading.Lock()
@@ -414,7 +416,8 @@ class Index:
         if maker is None:
             # What is there should stay, also what another process replaced, until the first choice has answered.
             return recipe_of(roots, settings, has)
-        # Without dims the index has words alone, and nothing that could complete what the provider knows by itself.
+        # An index of words alone (no dims) has no space that could complete what the provider knows of its own without
+        # being asked, which is None where it knows nothing.
         space = maker.expected(has) if has.dims else maker.make(approved=False).known
         return recipe_of(roots, settings, space or has, maker.max_input_bytes)
 
@@ -642,7 +645,7 @@ class SyncProvider:
         return not store.lacking() and not (windows and store.lacking_windows())
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
-        """Return how texts get to `provider`."""
+        """Return how texts get to `provider`: at once where it takes no time (HERE), else later and in batches."""
         if not isinstance(provider, ChainMember):
             # There is nobody that texts could get to.
             return replace(HERE, siblings=self._siblings)
@@ -674,6 +677,7 @@ class SyncProvider:
 
 def compares_windows(settings: Settings) -> bool:
     """Return whether the windows of chunks get vectors, as far as the profile decides it."""
+    # A score by the share of the best cosine is our own profile's; releases of OpenClaw compare whole chunks.
     return settings.profile.vector_score == "share"
 
 

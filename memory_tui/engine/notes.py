@@ -204,6 +204,7 @@ class Notes:
         if self.plan.settings.on("history.enabled"):
             return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
         try:
+            # None where nothing was recorded yet.
             if self.curator.journal.numbers().began is not None:
                 # Changes that were made here stay, so that they can be taken back.
                 self.curator.journal.clear(others=True)

@@ -163,6 +163,7 @@ def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
     claims += wording.left_out(value.trace.side.plan, rules.profile.name)
     singles, sets, questions = (changes.singles, changes.sets, changes.rephrased) if changes else ((), (), ())
     without = wording.without(changes.without, value.place.line) if changes and changes.without else ""
+    # A single change has one turn, whose members stand beside what it does; a set has a list of them.
     return {
         "query": value.trace.evidence.question.query,
         "path": value.place.path,
@@ -216,6 +217,7 @@ def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     evidence, rules, plan, candidates = value.evidence, value.rules, value.side.plan, value.candidates
     numbers = candidates.table[["bm25", "text", "vector"]].tolist()
+    # What words proposed, best first: where it stands, its bm25, and the score made of that.
     by_words = [(value.ref(at), *numbers[at][:2]) for at in value.pool("text_rank")]
     return {
         "query": evidence.question.query,

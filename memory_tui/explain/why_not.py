@@ -161,13 +161,16 @@ def as_if_proposed(trace: Trace, row: int, text: str) -> Candidate | None:
     nearest = evidence.nearest if by_words else np.append(evidence.nearest[:pool], row)
     supposed = replace(evidence, texts={**evidence.texts, evidence.refs[row].rowid: text}, shown=shown, nearest=nearest)
     if not trace.rules.profile.exact_paths:
+        # The best bm25 that any search of words has for it; NaN where no word matched.
         matches = filter(None, (postings.rank_of(row) for postings in _postings(trace)))
         bm25 = min((bm25 for _, bm25 in matches), default=np.nan)
+        # It stands in the word side where words matched it, or where nothing else can propose it.
         if by_words or not np.isnan(bm25):
             listed = side.postings
             kept = len(listed.rows) if side.whole else pool
             postings = Postings(np.append(listed.rows[:kept], row), np.append(listed.bm25[:kept], bm25))
             side = replace(side, postings=postings)
+        # Whichever way of asking the profile takes, it gets this side.
         supposed = replace(supposed, openclaw=side, recommended=side, keywords=None)
     elif by_words:
         hits = (*supposed.lexical.hits, Hit(row, evidence.refs[row]))
@@ -292,6 +295,7 @@ class Inquest:
         join = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         # Where any word would do, it lacks all of them.
         lacks = lacking(plan, text) if conjoined else plan.words
+        # A word that was not counted is not said to stand nowhere.
         nowhere = (word for word in plan.words if self.trace.side.frequency.get(word, 1) == 0)
         every, lacks, unknown = (tokens.as_asked(words, query) for words in (plan.words, lacks, nowhere))
         # Words that a reader finds in the text, although the search does not.

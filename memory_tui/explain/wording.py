@@ -47,6 +47,7 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     any_word = profile_named(profile).join == "OR"
 
     def reason(word: str) -> str:
+        # A pair of characters is no word, so that it can only be a common one.
         if any_word:
             return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
         if word.isdigit():
@@ -133,6 +134,7 @@ class ScoreLine(Struct, frozen=True):
         """Return the operation and the value, with as many digits as redoing the sum takes; empty without a value."""
         if self.value is None:
             return ""
+        # What is below 0 is told as taken away.
         taken = self.operation == "+" and self.value < 0
         return f"{'-' if taken else self.operation} {-self.value if taken else self.value:.{self.digits}f}"
 
@@ -200,6 +202,7 @@ def _gate(candidate: Candidate, trace: Trace) -> str:
     """Return a score beside what it had to reach, and its place beside the limit."""
     fields, most = candidate.verdict.fields, trace.settings.whole("query.maxResults")
     place = fields.get("place", 0)
+    # Only a verdict that the score was too low has a floor. A rescued hit passed although it is below minScore.
     floor = trace.rules.min_score if fields.get("rescued") else fields.get("floor", trace.floor)
     order = f"  {ordinal(place)} {'<=' if place <= most else '>'} {most}" if place else ""
     return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
@@ -304,6 +307,7 @@ def _ranked(candidate: Candidate, trace: Trace) -> str:
 
 def _lexical(candidate: Candidate, part: Hit, trace: Trace) -> str:
     """Return how the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
+    # Neither its text nor its path was found: that it is a candidate by words was only supposed.
     if not part.body and not part.level and not candidate.text_rank:
         return unmatched(trace)
     term = f'keyword "{part.term}" alone  ' if part.term else ""
@@ -506,6 +510,7 @@ def asked_words(trace: Trace, text: str) -> list[Spoken]:
     counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
 
     def form(word: str) -> str:
+        """Return how the text writes `word`: a form that begins alike, else the word itself, with the form it is in."""
         plain = word.lower()
         # The form that equals the word, else that with the longest common beginning, else one that holds it.
         best = max(forms, key=lambda run: (run == plain, Prefix.similarity(plain, run), plain in run), default=plain)

@@ -718,6 +718,7 @@ def _sizes(path: Path) -> FileSizes:
 
 def _tune(connection: apsw.Connection) -> None:
     """Set how much is kept in memory; the file is not mapped, or all of it would count as this process's memory."""
+    # A negative size counts KiB, a positive one pages.
     connection.pragma("cache_size", -2000)
     connection.pragma("temp_store", "memory")
     connection.pragma("journal_size_limit", 64 << 20)

@@ -362,8 +362,11 @@ class BatchJobs:
         """Texts whose vectors the last step brought."""
         self._chain, self._emit = chain, emit
         self._failures = 0
+        """Jobs in a row that failed."""
         self._direct: set[str] = set()
+        """Hashes of texts for which a job brought no vector: they are sent directly."""
         self._reported: tuple[object, ...] = ()
+        """The last news, so that none is told twice."""
 
     def wait(self) -> bool:
         """Wait until the job is due; return False at once where none is. Raises Cancelled when the chain is closed."""
@@ -511,6 +514,7 @@ def _begin(store: Store, identity: Identity, file_id: str, hashes: Iterable[str]
     with store.writing():
         store.query("DELETE FROM batch_texts WHERE job IN (SELECT id FROM batch_jobs WHERE file_id = '')")
         store.query("DELETE FROM batch_jobs WHERE file_id = ''")
+        # Process and start are columns that an earlier version read.
         job = store.value(
             "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at, file_id) "
             "VALUES (?, ?, ?, ?, 0, '', ?, ?) RETURNING id",

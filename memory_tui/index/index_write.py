@@ -98,6 +98,7 @@ def cut(
 
 def remarks(read: Document) -> str:
     """Return what of a note no question matches although it was indexed, in words; empty where all of it is found."""
+    # NULs may come of UTF-16 that was read as UTF-8: its bytes, one for each character, tell.
     if read.nul and notes.utf16_of(read.text.encode("latin-1", "replace")):
         return "it looks like UTF-16, so its words match no question; save it as UTF-8"
     remarks = []
@@ -216,7 +217,7 @@ def touch_files(store: Store, files: Sequence[IndexedNote]) -> None:
     with store.writing():
         store.many(
             "UPDATE files SET mtime = ?, size = ?, state = ?, detail = ?, indexed_at = ? WHERE id = ?",
-            [(f.mtime_ns, f.size, f.state, f.detail, f.indexed_at, f.id) for f in files],
+            [(file.mtime_ns, file.size, file.state, file.detail, file.indexed_at, file.id) for file in files],
         )
 
 

@@ -296,7 +296,7 @@ class FullText:
             if not np.array_equal([rowid for rowid, _ in rows], rowids):
                 raise ValueError("words of chunks too many or too few")
             packed = np.array([int.from_bytes(size) for _, size in rows], np.int64)
-        # A number of FTS5 has seven bits a byte.
+        # FTS5 stores a number with seven bits in each byte, the highest first; more than three bytes no chunk needs.
         return np.asarray((packed & 127) + (packed >> 8 & 127) * 128.0 + (packed >> 16 & 127) * 16384.0, np.float64)
 
     def frequency(self, words: Sequence[str]) -> list[int]:
@@ -345,6 +345,7 @@ def _token(word: str) -> str | None:
     if or_query([word]).endswith("*"):
         return None
     pieces = tokens(word, stemmed=True)
+    # A NUL would end the text that SQLite compares with a term.
     return pieces[0] if len(pieces) == 1 and "\0" not in word else None
 
 
@@ -616,6 +617,7 @@ class Store(Database):
             (file.id,),
         )
         with self.making_sense():
+            # Number 5 of a row is the hash of the text.
             passages = [Passage._make((*row, windows.get(row[5], b""))) for row in rows]
             if not all(holds(passage.text, passage.hash) for passage in passages):
                 raise ValueError("a text is not what was indexed")
@@ -787,9 +789,13 @@ def holds(text: str, digest: str) -> bool:
 
 
 def is_unit(vector: object, dims: object) -> bool:
-    """Return whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
+    """Return whether float32 bytes are a vector of `dims` numbers that is 1 long, or all zeros.
+
+    A text without any token has one of zeros.
+    """
     if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
         return False
+    # It raises for any other vector; the length of the one that was given comes back else.
     with suppress(ValueError):
         return len(check_units(np.frombuffer(vector, np.float32).reshape(1, -1))) == 1
     return False

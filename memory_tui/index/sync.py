@@ -329,6 +329,7 @@ def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileStat
 
 def _outside(path: str) -> bool:
     """Return whether a stored path leads out of the workspace: upwards, to the disk's root, or to another drive."""
+    # Behind the letter of a drive stands a colon.
     return path.startswith(("../", "/")) or ":" in path[:3]
 
 
@@ -704,7 +705,8 @@ class _Pass:
         """Make the vectors of the windows of chunks. No window says more than its chunk, which was sent already."""
         windows_of = {}
         for _, digest, text in rows:
-            # The hash of a media file is not that of its label.
+            # A window is sealed with a hash as a chunk is, because vectors are kept by it. A media file has no windows:
+            # its text is a label, of which its hash is not.
             is_text = sealed(1, 1, text).hash == digest
             windows_of[digest] = [sealed(1, 1, window) for window in windows(text)] if is_text else []
         texts = {window.hash: window.text for pieces in windows_of.values() for window in pieces}
@@ -714,6 +716,7 @@ class _Pass:
             embeddings = {}
             for digest, vector in self._store.cached(self._recipe.identity, list(windows_of)).items():
                 vectors = [window_vectors.get(window.hash, vector) for window in windows_of[digest]]
+                # Without windows the vector of the chunk stands for one, so that nobody looks for them again.
                 embeddings[digest] = vectors or [vector]
             index_write.attach_windows(self._store, embeddings)
 

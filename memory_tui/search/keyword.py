@@ -101,6 +101,7 @@ class Matcher(Struct, frozen=True):
             result = _intersection(result, self._holding(word))
             if not len(result[0]):
                 break
+        # None where the query has no word.
         postings = self._postings(result or _NOTHING)
         # Only an answer without a match has to tell which word killed it.
         counted = () if len(postings.rows) else unique[:_MOST_COUNTED]

@@ -216,7 +216,7 @@ def limited(hits: Sequence[Hit]) -> list[Hit]:
         has_room = (texts < LIMIT or not hit.body) and (len(paths) < LIMIT or hit.ref.path in paths)
         if hit.level and has_room:
             named.append(hit)
-            texts += hit.body
+            texts += 1 if hit.body else 0
             paths.add(hit.ref.path)
     return named + [hit for hit in hits if not hit.level][:LIMIT]
 
@@ -304,22 +304,25 @@ class PathIndex:
 
         `levels` tells how exactly the whole question names each file. Only files `with_chunks` are scored.
         """
+        # Each plan with the files that fulfil it, and their bm25.
         result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self._cut == "trigram")]
         # Of a name in ASCII the words have to be found too: those are the first plan.
         by_words = next((ranks for _, ranks in result), levels) if whole.isascii() else levels
         named = [file for file in levels if file in with_chunks and file in by_words]
+        # Files that are named score 0 at least, the best named first.
         scores = dict.fromkeys(sorted(named, key=lambda file: (-levels[file], self._key(file)))[:LIMIT], 0.0)
         for (matched, _), ranks in result:
             order = sorted(ranks.keys() & with_chunks, key=lambda file: (ranks[file], self._key(file)))
             best = [file for file in order if file in levels][:LIMIT]
             best += [file for file in order if file not in levels][:LIMIT]
-            # Not those that are named, but not among the first 200 that are.
+            # What is named counts only if it is among the first 200 of these, which have a score by now.
             for file in (file for file in best if file in scores or file not in levels):
                 path_score = float(saturated(np.array(ranks[file]))) if matched else 1.0
                 scores[file] = max(scores.get(file, 0.0), path_score)
         return scores
 
     def _key(self, file: int) -> bytes:
+        """Return what files of equal rank are sorted by: their paths, byte by byte."""
         return self._paths[file].encode("utf-8", "replace")
 
     def _fulfilling(self, plan: Plan) -> dict[int, float]:

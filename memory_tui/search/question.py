@@ -456,8 +456,10 @@ def _role(question: str, before: list[Token], token: Token, behind: list[Token])
     # Where all is in capitals, or begins with them, a capital tells no name.
     shouts = question.isupper()
     is_title = text[:1].isupper() and last.kind not in ".?!:" and not shouts and not question.istitle()
+    # Behind "every" a time is none, and leads to none in its turn, until a word comes that is nothing of a time.
     if led == "E" and kind not in "ojxi,":
         return "E"
+    # A dash between two times is a "to".
     if kind == "-":
         return "t"
     # "Tomorrow", or after a day, as a German noun, or behind "every": the morning. `led` may be empty, and would be in
@@ -927,16 +929,13 @@ class _Reading(NamedTuple):
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of kinds, compiled when a question first holds what may be a time.
-
-    Articles may stand at each space.
-    """
+    """Return a pattern of kinds, compiled when a question first holds what may be a time."""
     for name, macro in _MACROS.items():
         pattern = pattern.replace(name, macro)
     # `<day D>` becomes a named group.
     pattern = re.sub(r"<(\w+) ([^<>]*)>", r"(?P<\1>\2)", pattern)
-    # The ending of a genitive may follow.
-    return re.compile(f"{pattern.replace('(?! ', '(?![oj]*').replace(' ', '[oj]*')}'?")
+    # At each space articles and "of" may stand (kinds j and o), and the ending of a genitive (') behind all of it.
+    return re.compile(f"{pattern.replace(' ', '[oj]*')}'?")
 
 
 def _line(tokens: Sequence[Token]) -> str:
@@ -1008,8 +1007,8 @@ def _joined(left: _Reading, tokens: list[Token], today: dt.date) -> _Reading | N
         # The years may not be named: what begins after its end began before it.
         start = _read_in(tokens[: left.length], right.days[1])
     # "And" joins what "from" begins, or days that follow one another.
-    is_one = line[0] == "f" or "&" not in link[0] or right.days[0] - left.days[1] == DAY
-    if start is None or not is_one or start.days[0] > right.days[1]:
+    is_span = line[0] == "f" or "&" not in link[0] or right.days[0] - left.days[1] == DAY
+    if start is None or not is_span or start.days[0] > right.days[1]:
         return None
     length = link.end() + right.length
     # Japanese and Korean have a "to" behind the end as well: it is of the span, and no "before".

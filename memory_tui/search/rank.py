@@ -354,6 +354,7 @@ def keyword_hits(table: Table) -> Flags:
 def ranges(table: Table) -> Rows:
     """Return a number for each candidate, the same for those on the very same lines of one note."""
     columns = np.stack([table[name] for name in ("file", "first_line", "last_line")])
+    # The second of what comes back is for each column its number among the different ones.
     return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
@@ -397,16 +398,16 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
 
 
 def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats]]:
-    """Return groups of candidates, the first first: those in a group in their order before variety, with their worth.
+    """Return groups of candidates, one for each level: those that the question names most exactly come first.
 
-    A group has all candidates of one level, so that notes which the question names come first. What a candidate is
-    worth is without its `lead`.
+    A group has the numbers of its candidates, in their order before variety, and what each is worth. The `lead` of the
+    best of a part counts for the order, and not for the worth.
     """
     ordered = []
     for level in sorted(set(levels.tolist()), reverse=True):
         rows = np.flatnonzero(levels == level)
         merit, worth = (scored[name][rows] + lead[rows] for name in ("merit", "score"))
-        # The last key counts first; named ones all score 1, so only their merit tells them apart.
+        # `lexsort` sorts by its last key first. Named ones all score 1, so only their merit tells them apart.
         rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
         ordered.append((rows, scored["merit" if level else "score"][rows]))
     return ordered
@@ -456,6 +457,7 @@ class Trace(Struct, frozen=True):
         candidates = score.candidates_of(evidence, side, rules)
         table = candidates.table
         scored = score.score(candidates, [rules])
+        # What is by rule has one row here, the first. `order`, `by_worth` and `through` hold numbers of candidates.
         for name in score.SCORED.names or ():
             table[name] = scored[name][0]
         if not rules.decay:

@@ -353,9 +353,11 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
 
 
 def _name(evidence: Evidence, plan: QueryPlan, stage: SecondStage, table: Table, order: Rows, texts: list[str]) -> None:
-    """Fill in `named`: who holds the value that the query asks for, or how new those are that say the same, for now.
+    """Fill in `named`, from 0 to 1, by what the query asks for.
 
-    Where it asks for neither, notes count 1 whose title it is. `order` is that of a ranking without knobs.
+    Where it asks for a value, candidates that hold one count 1. Where it asks for now, those that say the same count by
+    how new they are. Where it asks for neither, notes count 1 whose title or name it is. `order` has the candidates of
+    a ranking without knobs, best first: only the first of them are looked at.
     """
     if plan.value:
         first = order[:LOOKED_AT]

@@ -223,6 +223,7 @@ def _hashes(words: list[str]) -> list[tuple[int, ...]]:
     """Return for each of `words` the hashes of its stems."""
     spelled = [tokens.segmented(word) for word in words]
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
+    # In bytes, where each word ends with the line feed behind it.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
     cut_at = tokens.spans("\n".join(spelled))
     numbers = np.searchsorted(ends, [start for start, _, _ in cut_at], side="right").tolist()
@@ -240,7 +241,7 @@ class _Words:
         self._forget()
 
     def _forget(self) -> None:
-        # Number 0 is the line end, which has neither stems nor ids.
+        """Begin anew, with the line end alone: number 0, which has neither stems nor ids."""
         self._numbers = {"\n": 0}
         self._characters = 0
         self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
@@ -262,7 +263,8 @@ class _Words:
         for numbers, starts in cuts:
             counts = starts[places + 1] - starts[places]
             # The stems (or ids) of word i stand in `numbers` from starts[i] to starts[i + 1]. `at` are the places of
-            # those of all words of the text, one behind the other.
+            # those of all words of the text, one behind the other: what `arange` counts on through the text, moved for
+            # each word to where its own begin.
             at = np.repeat(starts[places + 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
             result.append((numbers[at], np.add.reduceat(counts, lines)))
         return result
@@ -697,6 +699,8 @@ class SecondStage:
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
         the greatest cosine of any token of a window with each word of the question: (words, windows).
+
+        A line is the sum of the vectors of its tokens, and a window the sum of its lines.
         """
         ids, starts = passages.ids, passages.window_from
         if self._vectors is None or self._vocabulary is None or not len(ids):
@@ -711,9 +715,10 @@ class SecondStage:
         rows = self._vocabulary.q.take(used, axis=0).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)
-        # Row 0 is of the question, the others are of its words; one more column, of zeros, stands for no token.
-        # Many rows by few: the other way round takes BLAS twice the time.
+        # Row 0 is of the question, the others are of its words; a column is of a token in `used`, and one more, of
+        # zeros, of no token. Many rows are multiplied by few: the other way round takes BLAS twice the time.
         products[:, :-1] = (rows @ self._vectors.T).T
+        # With the question a token counts by its vector, which is `scale` times its row; with a word by its cosine.
         products[0, :-1] *= self._vocabulary.scale[used]
         products[1:, :-1] /= np.where(lengths > 0, lengths, 1.0)
         # Where a line or a window has no token, reduceat gives what stands there: another one's, or the 0 at the end.
@@ -767,6 +772,7 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
         return np.zeros(0, np.int64), np.zeros(0)
     weights = [FUNCTION_PAIRS[sum(word in tokens.stop_words("vi") for word in pair.split())] for pair in pairs]
     share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weights)
+    # Each syllable counts by its first stem, or as it is without one; the key of a pair is made of both.
     stems = [[hash(next(iter(tokens.word_stems(word)), word)) for word in pair.split()] for pair in pairs]
     keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
     order = np.argsort(keys)
