@@ -390,7 +390,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         requested=plan.provider,
         scope=os.path.realpath(plan.workspace),
         # A variable comes as its value and the place that sets it; None where nothing does.
-        env=lambda name: (value := config.environment.lookup(name)) and value[0],
+        env=lambda name: value[0] if (value := config.environment.lookup(name)) else None,
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
         index_command=plan.index_command,
         once=options.once,
@@ -400,6 +400,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
             probe="query" if options.once or options.answers else "document",
         ),
         threads=plan.settings.whole("local.threads"),
+        # By the name of a provider, what the configuration says of it; worked out once for each.
         shared=cache(partial(config_file.shared, config)),
     )
     if config.provider not in ("", "auto", plan.provider):

@@ -120,6 +120,7 @@ def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
     first = max(1, _whole(hit.get("startLine", hit.get("from")), 1))
     last = _whole(hit.get("endLine"), first + _whole(hit.get("lines"), 1) - 1)
     score = hit.get("score")
+    # What each side gave to the score is not told.
     score = float(score) if isinstance(score, int | float) else 0.0
     return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
 

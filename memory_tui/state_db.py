@@ -177,7 +177,8 @@ def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) ->
     transaction can be begun once more without `tell`: that makes a new database, and sets none aside. Raises
     StateUnavailable.
     """
-    # The file before anything is read: only this one may be set aside, and not what took its place since.
+    # The file before anything is read: only this one may be set aside, and not what took its place since. `idle` are
+    # the connections that this thread keeps, by their file; None where it keeps none (`kept`).
     file, idle = durable.file_at(path), vars(_kept).get(str(path))
     try:
         # A connection that waits is taken, if it is to the same file; else one is opened.

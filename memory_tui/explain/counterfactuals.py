@@ -260,6 +260,7 @@ class _Search:
 
     def _least(self, values: Values, standing: Standing) -> float:
         """Return how many steps `values` are away, fewer where the standing tells that nearer ones will do."""
+        # A limit that reaches to its place does, and a floor that is no higher than its score.
         least = dict(values)
         if RESULTS in values:
             least[RESULTS] = max(int(self._was(RESULTS)), standing.place)

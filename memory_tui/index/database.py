@@ -504,10 +504,10 @@ class Database:
                 connection = _connect(where)
         except (_Unusable, apsw.Error) as error:
             # A damaged file is dealt with below; any other failure of SQLite is raised.
-            if isinstance(error, apsw.Error) and not isinstance(
-                failure := explained(error, where), errors.IndexDamaged
-            ):
-                raise failure from None
+            if isinstance(error, apsw.Error):
+                failure = explained(error, where)
+                if not isinstance(failure, errors.IndexDamaged):
+                    raise failure from None
             why = str(error) if isinstance(error, _Unusable) else "is damaged"
             if read_only:
                 raise damaged(where, why) from None

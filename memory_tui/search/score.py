@@ -443,6 +443,7 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
 
     def order(row: int) -> tuple[object, ...]:
+        """Return what rows of equal score are sorted by: words, where they alone answer, then path and lines."""
         hit, ref = hits.get(row), evidence.refs[row]
         place = lexical_2026_9.collation(ref.path), ref.start_line
         if hit is not None and mode == "keywords only":

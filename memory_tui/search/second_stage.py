@@ -102,6 +102,7 @@ def stem_counts(keys: Rows, passages: Passages) -> Floats:
     count = len(passages.stem_counts)
     at, there = np.divmod(np.flatnonzero(passages.stems == keys[:, None]), max(1, len(passages.stems)))
     lines = np.searchsorted(np.cumsum(passages.stem_counts), there, side="right")
+    # Counted by their place in another flat table, that of (keys, lines).
     return np.bincount(at * count + lines, minlength=len(keys) * count).reshape(len(keys), count).astype(np.float64)
 
 
