@@ -47,7 +47,7 @@ class Stop:
         """Wait for the wish, at most `seconds` (None: for ever); return whether it came."""
         if not self._others:
             return self._event.wait(seconds)
-        # Set by whichever stop comes first, this one or another.
+        # Set by whichever stop comes first, this one or another. Where one came before, `around` raises Cancelled.
         woken = threading.Event()
         with suppress(Cancelled), self.around(woken.set):
             woken.wait(seconds)

@@ -167,6 +167,7 @@ def flips(
     result = Flips(evidence.refs[row], search.recalled, tuple(singles))
     if result.recalled:
         return result
+    # A change of the whole ranking is not compared with sets, which leave it as it is.
     sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
     return replace(result, sets=sets, no_pair=no_pair)
 

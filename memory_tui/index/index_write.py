@@ -137,6 +137,7 @@ class NewChunk(Struct, frozen=True):
         body = "" if occurrence else indexed_form(above, piece.text)
         place = piece.start_line, piece.end_line, piece.hash, piece.text
         words = " ".join(piece.text.split()).encode("utf-8", "replace")
+        # Eight bytes of a hash fit in an integer of SQLite.
         passage = int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
         return cls(chunk_id, occurrence, *place, passage=passage, above=above, body=body, annotations=annotations)
 

@@ -416,6 +416,7 @@ def corrections(
         if (gap == "-" or {first, second} <= {*searched}) and frequency(first + second):
             is_apart = bool(frequency(f"{first} {second}"))
             result.append(Correction(f"{first}{gap}{second}", (first + second,), also=is_apart))
+    # German notes are left alone, as by `_meant`; that they are German tells the vocabulary, which takes time to read.
     if result and vocabulary().is_german:
         return ()
     for word in searched:
@@ -501,6 +502,7 @@ def is_keyword(token: str) -> bool:
         return False
     if any(token in listed for listed in stop_words().values()):
         return False
+    # Punctuation and symbols alone say nothing.
     return not all(unicodedata.category(character)[0] in "PS" for character in token)
 
 

@@ -319,6 +319,7 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     """
     mode, rescues = rules[0].mode, rules[0].profile.rescues
     hybrid = mode == "hybrid"
+    # What is by rule is (rules, 1), `passed` and `rescued` are (rules, candidates), `hits` are by candidate.
     floor = score.column([rule.min_score for rule in rules])
     passed = scores >= floor
     # By rule, (rules, 1): no score reaches minScore, and the profile has a relaxed floor for that.

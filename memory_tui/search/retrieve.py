@@ -433,6 +433,7 @@ def _hardly_known(query: str) -> tuple[str, float]:
         return "", 1.0
     # The first word of a character's name is its script.
     scripts = Counter(unicodedata.name(letter, "unknown").split()[0] for letter in query if letter.isalpha())
+    # Kana tell Japanese and Hangul Korean, however many Chinese characters are beside them; else the commonest counts.
     script = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
     return _SPOKEN.get(script, script.title()), share if share >= _LEAST_KNOWN else 0.0
 
