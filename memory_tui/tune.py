@@ -206,7 +206,8 @@ _EDITING = threading.Lock()
 def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable[[Notebook], Notebook]]) -> Notebook:
     """Apply `changes` to the notebook as it is on disk now, and write it; returns it with every label settled.
 
-    One edit at a time, in every process. Without a change nothing is written. Raises LabelError.
+    `read` returns a note, by which labels are led to where their lines stand now. One edit at a time, in every process.
+    Without a change nothing is written. Raises LabelError.
     """
     with _EDITING, _writing(path), locks.wait_for(path):
         before = load(path)
@@ -238,12 +239,14 @@ def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
 
     @cache
     def lines(path: str) -> list[str]:
+        """Return the lines of a note; none where it cannot be read."""
         try:
             return read(path).text.split("\n")
         except MemoryTuiError:
             return []
 
     def moved(label: Label) -> Label:
+        """Return `label` on the line nearest to its own that holds its answer; as it is where none does."""
         if not label.answer:
             return label
         numbers = [number for number, line in enumerate(lines(label.path), 1) if label.answer in line]
