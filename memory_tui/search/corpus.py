@@ -114,7 +114,7 @@ class Ages(Struct, frozen=True):
 
 
 class Chunks(Struct, frozen=True):
-    """Where chunks stand, in columns; paths and sources are at `file_of`."""
+    """Where chunks stand, in columns by row; `paths` and `sources` are by file, and `file_of` is the file of a row."""
 
     rowids: npt.NDArray[np.int64]
     file_of: npt.NDArray[np.int32]

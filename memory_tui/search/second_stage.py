@@ -428,9 +428,10 @@ MEANING = 0.5
 class AnswerSignals(Struct, frozen=True):
     """What the best window of the first candidates has of a question.
 
-    It holds the share `held` of the question's weight, of which `known` is of words that the table knows whole, `pairs`
-    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared. Where it holds
-    the words `has` alone, and nothing like the others, which weigh much, those are what it `lacks`.
+    It holds the share `held` of the question's weight. Of that weight, `known` is the share of words that the table
+    knows whole, `pairs` that of pairs of characters. `cosine` is that of the nearest window, None where no meaning was
+    compared. Where it holds the words `has` alone, and nothing like the others, which weigh much, those are what it
+    `lacks`; else both are empty.
     """
 
     held: float
