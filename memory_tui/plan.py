@@ -349,7 +349,10 @@ def here() -> Path | None:
 
 
 def _home(index: str) -> Path:
-    """Return `index` with a home folder for a tilde. Raises IndexRefused where nobody has that name, SettingError."""
+    """Return `index` with a home folder for a tilde.
+
+    Raises IndexRefused where nobody has that home, SettingError where it names a folder.
+    """
     try:
         path = Path(index).expanduser()
     except RuntimeError:

@@ -105,6 +105,7 @@ class Index:
         self._swept = time.monotonic()
         self._comparing = threading.Lock()
         """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
+        # When disk and index were last compared, by the monotonic clock, and how many seconds that took.
         self._compared_at = self._compare_cost = 0.0
         self._mark: Mark | None = None
         """The state of the index that listeners know of, None before it was first read."""

@@ -372,7 +372,9 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None
+    # Chunks that came after the question was asked are in no evidence of it.
     gate = place.gate or notice("changed_since_indexed", change="new")
+    # A recalled chunk speaks for itself, whatever became of its file since; else a gate of the file comes first.
     fate = best.fate if best is not None and (best.fate.kind == "recalled" or place.gate is None) else gate
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
     more = max(0, len(ranked) - LISTED)

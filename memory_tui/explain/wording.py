@@ -488,6 +488,7 @@ class MatchedWords:
             return [(len(data[:start].decode()), len(data[:end].decode())) for start, end in places]
 
         def written(word: str) -> list[Span]:
+            """Return where `word` stands as it is written, in any case, inside longer words too."""
             return [match.span() for match in re.finditer(re.escape(word.lower()), lowered)]
 
         return {word: written(word) if cut is None else phrases(cut) for word, cut in self._cut.items()}

@@ -537,9 +537,12 @@ class _Pass:
         self._tell, self._patience = run.listener, patience
         self._rebuilding = store is not run.store
         self._new: list[NewFile] = []
+        """Notes that were cut, and wait to be written."""
         self._touching: list[IndexedNote] = []
+        """Rows of notes whose text is as it was, with their new times, which wait too."""
         self._total = self._done = 0
         self._reported = 0.0
+        """When progress was last told, by the monotonic clock."""
 
     def bring_up_to_date(self, scan: Scan) -> None:
         """Make the index hold the notes of `scan`. Raises Cancelled between files and batches, whole files written."""

@@ -196,10 +196,12 @@ def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
     lines, first, last = core.of_chunk, core.first, core.last
 
     def fits(start: int, end: int) -> bool:
+        """Return whether the lines from `start` to `end` have room, and none beside the core is another hit's."""
         # The core itself is taken already, by this hit: only lines beside it count as new.
         added = (*lines[start:first], *lines[last + 1 : end + 1])
         return _cost(lines[start : end + 1]) <= room and taken.isdisjoint(added)
 
+    # A step goes down to the next line that says something itself, and one line up, each where it fits.
     grows = True
     while grows:
         below = _led_to(lines, last + 1)

@@ -124,6 +124,7 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
+            """Return in how many chunks each of `words` stands, and write it into `frequency`."""
             counts = self.words.frequency(words)
             frequency.update(zip(words, counts, strict=True))
             return counts
@@ -205,10 +206,10 @@ class Matcher(Struct, frozen=True):
         return rows[np.argsort(-np.array(written, np.int64), kind="stable")][:NEWEST]
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
-        """Return `result` with the rank of each word counted as many times `more` as the question repeats it.
+        """Return `result` with the rank of each word counted as often as the question has it.
 
-        The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
-        each of its places with all the others.
+        `more` tells by word how often it comes after the first time. The rank of an expression is the sum of the ranks
+        of its words; FTS5, given a word a thousand times, compares each of its places with all the others.
         """
         rowids, bm25 = result[0], result[1].copy()
         for word, times in more.items():

@@ -134,6 +134,7 @@ def _differ(a: Statement | None, b: Statement | None) -> bool:
     # A value that is part of the other's is no different one.
     if a is None or b is None or a.value <= b.value or b.value <= a.value:
         return False
+    # A value with a digit in it is a figure.
     shared = len(a.words & b.words) / len(a.words | b.words)
     return shared >= SHARED or all(any(map(str.isdecimal, "".join(item.value))) for item in (a, b))
 

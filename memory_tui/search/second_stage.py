@@ -148,8 +148,9 @@ def grams_of(word: str) -> set[int]:
 def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
     """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
 
-    # A trigram's key is its three characters, _SHIFT bits each; a slot is made of the low bits of all three.
+    # A trigram's key is its three characters, _SHIFT bits each.
     def mixed(a: Integers, b: Integers, c: Integers) -> Integers:
+        """Return the slots of trigrams, each made of the low bits of all three characters."""
         return (a << 4 ^ b << 2 ^ c) & (_SIEVE - 1)
 
     # The key is made only where the slot is one of a key that is looked for, which few are.
@@ -487,9 +488,9 @@ line of its best window."""
 class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
-    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `by_word` how
-    much of each word, `grams` tell where the trigrams of the question stand. `answering` is that of lines with the
-    words of their headings.
+    `lines` and `windows` are bm25, one for each line or window, and so are the cosines. `held` is the share of the
+    question that a window holds or is like, `by_word` (words, windows) how much of each word. `answering` is the bm25
+    of lines with the words of their headings. `grams` tell where the trigrams of the question stand.
     """
 
     lines: Floats
