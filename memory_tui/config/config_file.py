@@ -566,6 +566,7 @@ def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: 
     """
     if alone or (default and not newer):
         return expand(shared) if shared else default_workspace(newer=newer)
+    # From 2026.8 on each agent of a fleet has a folder below the shared one; before, and without one, beside it.
     if not (newer and shared):
         return state_folder() / f"workspace-{name}"
     below = expand(shared) / name
@@ -890,6 +891,7 @@ class _Reading:
         def warn(key: str, wrong: bool, message: str, used: str = "") -> None:
             """Report `message` at the value of `key`, if it is `wrong` and the file has that value."""
             if wrong and key in self.entries:
+                # Of a list that was joined, the place that was read last.
                 place = self.entries[key].places[-1]
                 self.problems.append(Problem(place.path, message, place, used))
 

@@ -135,6 +135,7 @@ def _lines(note: DatedNote) -> Iterator[Line]:
             if note.day is None and (_day(text) or text.startswith("# ")):
                 day = _day(text)
         elif text.strip() and len(text) <= _LONGEST:
+            # Two lines are compared by what they say: without bullet, time, mark, `Correction:`, `now`.
             words = _LEAD.sub("", without_mark(text), count=1)
             words = _NOW.sub(" ", _OPENER.sub(" ", words, count=1))
             yield Line(path=note.path, number=number, text=text, heading=heading, day=day, terms=terms(words))

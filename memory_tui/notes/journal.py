@@ -228,7 +228,8 @@ class Journal:
         return self._edits(_sql("edits").format(more=more, order="DESC"), values)
 
     def without_author(self) -> tuple[Edit, ...]:
-        """Return the changes of others of whom nobody asked yet who made them, oldest first."""
+        """Return the 1,000 oldest changes of others of whom nobody asked yet who made them, oldest first."""
+        # No change of this program, `c`, has them, and no author is written down.
         sql = _sql("edits").format(more="AND c.id IS NULL AND e.author IS NULL", order="ASC")
         return self._edits(sql, (self._scope, 0, sys.maxsize, 1000))
 
@@ -781,7 +782,8 @@ def recover(roots: Roots, journal: Journal) -> tuple[JournalEntry, ...]:
             if entry.state == "intent":
                 settled.append(settle(roots, journal, entry))
             else:
-                # Beside notes that were brought back lies what was never written.
+                # The change itself is settled, only its hidden files are left. What others wrote to them is merged
+                # into the notes; where the change was taken back, they hold only what was never written.
                 left = _merge_hidden_files(roots, journal, entry) if entry.state == "done" else ()
                 journal.put(replace(entry, left=clear(roots, entry, left)))
         except (OSError, EditRefused) as error:

@@ -183,9 +183,11 @@ class Http:
         self.hidden = Redactor(headers, *auth, {"login": f"{login.replace(':', ' ')} {encoded}"})
         """Takes every secret of this endpoint out of a text."""
         json_alone = {"Accept": "application/json", "Content-Type": "application/json"}
+        # All headers of a request, once for each key; a server without a key has one set.
         self._keys = [PLAIN.with_more(json_alone, key, headers) for key in auth or ({},)]
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, bool], httpx.Client] = {}
+        """The open ones, by the scheme of an address and whether it is another machine's."""
 
     def post(self, path: str, body: object, seconds: float) -> object:
         """Return the JSON answer to `body`, within `seconds` in all. Raises ProviderFailure, Cancelled."""
@@ -403,6 +405,10 @@ class Remote(Provider):
         self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth)
         self._concurrency = max(1, min(self._limits.concurrency, wire.row.concurrency))
         self._troubles = self._successes = 0
+        """Failures that may pass, and good answers since the last one; so many good ones in a row forget the failures.
+
+        After some failures notes are sent one by one.
+        """
         # Each lets one thread at a time ask for the space, judge an answer, or send notes when they go one by one.
         self._probing, self._checking, self._turn = (threading.Lock() for _ in range(3))
 
@@ -657,6 +663,7 @@ class BatchService:
         """Provider, model and key of the vectors' space."""
         self._wire, self._stop = wire, Stop()
         self._gemini = wire.row.name == "gemini"
+        """Whether it is Gemini's, whose addresses and fields are other ones than those of OpenAI."""
         self._http = Http(self.label, wire.base_url, self._stop, wire.headers, auth=wire.auth[:1])
 
     def _line(self, text_id: str, text: str) -> Mapping[str, object]:

@@ -315,13 +315,15 @@ class LocalModel(Provider):
         check(row.name, settings)
         self._row, self._name, self._settings = row, row.name, settings
         self._source = model_of(row.name, settings)
+        """The path of the model, or the `hf:` URI that it is fetched from."""
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
         self._proven = False
         """Whether the model has made a good vector: then one that points nowhere is about its text."""
         self._closed = Stop()
-        # Notes queue for the first, one of them and questions for the second; a text that is embedded holds the third.
+        # Texts are embedded one after the other; whoever holds `_turn` is at it, and whoever holds `_next` comes then.
+        # Of notes only one at a time, which holds `_notes`, asks for `_next`: so a question waits behind one at most.
         self._notes, self._next, self._turn = (threading.Lock() for _ in range(3))
 
     @property

@@ -280,7 +280,7 @@ class _Run:
                 return
             withheld, chunks, vectors = self._passages.rows_of(note)
         secrets_kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
-        # Columns that are called the same there.
+        # Columns that are called the same there. Bytes are written as PostgreSQL does: \x and hex digits.
         same = ("path", "source", "hash", "size", "state", "indexed_at", "dated")
         row = {
             **{name: getattr(note, name) for name in same},
