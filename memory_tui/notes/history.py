@@ -477,6 +477,7 @@ class Recorder:
                 self._look(fingerprint)
                 if self._gone and not self._stop.is_set():
                     time.sleep(_AGAIN_SECONDS)
+                    # No scan lists them: each is looked up by its path.
                     self._record(self._waiting, {})
             if self._untold:
                 self.tell_losses()

@@ -298,6 +298,7 @@ class Journal:
         """Write down who made changes, each by its number and place."""
 
         def write(connection: apsw.Connection, scope: int) -> None:
+            """Name the author of each note of a change; `place` is which one of the change it is."""
             sql = "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?"
             for number, place, author in authors:
                 author_id = row_id(connection, "note_author", **asdict(author))
@@ -312,6 +313,7 @@ class Journal:
         """
 
         def write(connection: apsw.Connection, scope: int) -> tuple[Edit, ...]:
+            """Write down what each note holds; return what changed since it was looked at last."""
             # Notes that an unsettled change of this program is for are left out: who settles it writes down what they
             # were.
             sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
@@ -344,6 +346,7 @@ class Journal:
         """Forget every change of this workspace, or those of `others` alone, and what each note was."""
 
         def clear(connection: apsw.Connection, scope: int) -> None:
+            """Forget it; `scope` is the number of this workspace in the tables, where they do not have its name."""
             if not others:
                 connection.execute("DELETE FROM note_change WHERE scope = ?", (self._scope,))
             ours = "SELECT id FROM note_change WHERE scope = ?2"
@@ -378,6 +381,7 @@ class Journal:
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, undoes=undoes, redoes=redoes)
 
         def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
+            """Write the change down as an intent, behind what others made of its notes until now."""
             is_recording = connection.execute(_BEGAN, (scope,)).get is not None
             # What others made of the notes until now is written down first. No file has the size -1, so that whoever
             # looks next reads the note again.
@@ -397,6 +401,7 @@ class Journal:
         entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
 
         def record(connection: apsw.Connection, scope: int) -> JournalEntry:
+            """Write the change down as done, with the editor that made it."""
             made = self._put(connection, scope, entry, change.files, settled=True)
             self._name_editor(connection, scope, made, since)
             return made
@@ -800,6 +805,7 @@ def settle(roots: Roots, journal: Journal, entry: JournalEntry, reason: str = ""
     try:
         files = journal.change_of(entry).files
         left = _merge_hidden_files(roots, journal, entry)
+        # Which notes hold what the change was to make. Without a `reason` it was cut off, and this is the next start.
         made = [is_made(file, current(roots, file.path)) for file in files]
         if not any(made):
             end = replace(entry, state="refused", reason=reason or CUT_OFF)

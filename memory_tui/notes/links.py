@@ -262,6 +262,7 @@ def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     if link.kind == "wiki":
         is_name = "/" not in link.written and names.find(name, here) == target
         return name if is_name else target.removesuffix(".md")
+    # A path is from the top of the workspace where the link was written so, and still leads there so; else from `here`.
     is_from_top = posixpath.normpath(link.written) == link.target and names.find(target, here) == target
     path = target if is_from_top else posixpath.relpath(target, posixpath.dirname(here) or ".")
     needs_quotes = link.kind == "markdown" and (" " in path or "%" in link.written)

@@ -92,12 +92,14 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
         candidates = candidates[1:]
     titles = [_words(section.title) for section in candidates]
     texts_below = ["\n".join(texts[section.line : section.last]) for section in candidates]
+    # The words of a title count as those of its text, too.
     bodies = [_words(text) | title for text, title in zip(texts_below, titles, strict=True)]
     leads = list(map(_leads, texts_below))
     spread = Counter(word for body in bodies for word in body)
 
     def shares(text: str) -> list[float]:
         """Return the share of the weight of a text that each candidate has."""
+        # A word weighs the more the fewer candidates have it.
         weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(text)}
         total, text_leads = sum(weights.values()) or 1.0, _leads(text)
 

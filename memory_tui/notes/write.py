@@ -603,6 +603,7 @@ def _ends_in_half_line(descriptor: int) -> bool:
 
 def _leases_work(folder: Folder, sample: str) -> bool:
     """Return whether the file system gives a lease on a file that surely nobody writes; overlays give none."""
+    # Without a file to try it on nothing speaks against leases.
     if folder.status(sample) is None:
         return True
     with os.fdopen(folder.open(sample), "rb") as file:

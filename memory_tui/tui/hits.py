@@ -588,7 +588,8 @@ def remedies(
     """
 
     def cost(change: Change) -> tuple[bool, bool, int, int, int]:
-        # First the knobs that need no manual, those that cost nothing before others.
+        """Return the sort key: is a manual needed, do others drop out, how many knobs, the least plain one, place."""
+        # PLAIN has the knobs that need no manual, the plainest first; any other one ranks behind them.
         ranks = [PLAIN.index(turn.key) if turn.key in PLAIN else len(PLAIN) for turn in change.turns]
         return max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks), change.place or 0
 

@@ -185,7 +185,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     Its only part is a sentence about them. Of a note that is read in full the page has nothing but its path.
     """
     plan = engine.notes.curator.plan
-    # The host that reads the note at the start of a session, and never all of it where it is long.
+    # The host that reads the note at the start of a session, but not all of it where it is long.
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)

@@ -146,6 +146,7 @@ class Reader(MarkdownText):
         self.numbers: list[int] = []
         """The line of the note in each row; 0 for a ruler."""
         self.marked: set[int] = set()
+        """The lines of the note that a person marked."""
         self.overtaken: set[int] = set()
         """The rows that newer lines overtook."""
         self.decided = 0

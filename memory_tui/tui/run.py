@@ -55,6 +55,7 @@ def run(options: Callable[[], Options], query: str = "", suggestions: Sequence[s
     with signals_heard(app.handle_signal), screen_alone() as app.give_back:
 
         async def show() -> None:
+            """Run the app until it ends, of itself or with its terminal."""
             try:
                 await app.run_async()
             except OSError:
@@ -216,6 +217,7 @@ def screen_alone() -> Iterator[Callable[[], None]]:
     with tempfile.TemporaryFile() as noise:
 
         def give_back() -> None:
+            """Make descriptor 2 the terminal again, once."""
             # Of a window that was closed nobody reads the rest.
             with suppress(OSError, ValueError):
                 os.dup2(screen.fileno(), 2)

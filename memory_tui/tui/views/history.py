@@ -192,9 +192,13 @@ class HistoryView(View):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.past = Past()
+        """The record as it was read last."""
         self.path = ""
+        """The note whose changes alone are listed; empty for all notes."""
         self.chosen, self.most = FILTERS[0], PAGE
+        """The filter, and how many edits are read."""
         self.entries: list[JournalEntry] = []
+        """What is listed, a row each."""
         self.opened: set[str] = set()
         """The runs whose changes are listed."""
 
