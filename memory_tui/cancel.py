@@ -142,6 +142,7 @@ def signals_raised() -> Iterator[None]:
     seen: list[int] = []
 
     def handler(number: int, frame: FrameType | None) -> None:
+        """Raise Stopped at the first signal, end the process at the second."""
         del frame
         if seen:
             # As the first signal would have ended it.

@@ -376,6 +376,7 @@ def _answers(engine: Engine) -> CheckOutcome:
 
 
 def _recalls_entries(engine: Engine) -> bool:
+    """Return whether entries of LanceDB are the agent's memory, so that the check of their table says something."""
     return engine.plan.recalls_entries
 
 

@@ -308,6 +308,7 @@ _WHOLE = Table("whole_folders")
 
 
 def _whole(workspace: Path) -> ScopedRecords:
+    """Return what a person answered for this folder, whatever name it is called by."""
     return _WHOLE.of(os.path.realpath(workspace))
 
 

@@ -166,6 +166,7 @@ def begun(clause: str) -> str:
 
 
 def _empty_index(pending: int, unreadable: int, **_: object) -> str:
+    """Say why nothing is indexed: files wait or cannot be read, or there are none."""
     if pending:
         return f"Nothing is indexed yet: {plural(pending, 'file')} waiting."
     if unreadable:
@@ -174,6 +175,7 @@ def _empty_index(pending: int, unreadable: int, **_: object) -> str:
 
 
 def _fill_index(pending: int, unreadable: int, **_: object) -> str:
+    """Say what fills an empty index."""
     if pending:
         return "Wait for the index, or run memory-tui index."
     if unreadable:
@@ -182,11 +184,13 @@ def _fill_index(pending: int, unreadable: int, **_: object) -> str:
 
 
 def _no_usable_word(pointless: bool, **_: object) -> str:
+    """Say that neither words nor meaning can find anything; the vector of a `pointless` question points nowhere."""
     vectors = "the embedding model knows nothing in it" if pointless else "there are no vectors to go by"
     return f"The query has no word to search for, and {vectors}."
 
 
 def _nothing_matched(missing: Sequence[str], join: str) -> str:
+    """Say which words stand nowhere (`missing`), or else that no chunk holds all (AND) or any (OR) of them."""
     if missing:
         noun = "The word" if len(missing) == 1 else "The words"
         return f"{noun} {quoted(missing)} {'was' if len(missing) == 1 else 'were'} found in no indexed note."
@@ -194,6 +198,7 @@ def _nothing_matched(missing: Sequence[str], join: str) -> str:
 
 
 def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
+    """Say that all candidates score below the floor, and how many of them only for their age (`decayed`)."""
     fade = f" Without age {decayed} of them would reach it." if decayed else ""
     below, reached = f"below minScore {number(floor)}", against(best, floor)
     every = f"all score {below}; the best has {reached}" if candidates > 1 else f"it has {reached}, {below}"
@@ -222,6 +227,7 @@ def language_label(language: str, share: float) -> str:
 
 
 def _language_unknown(language: str, known: float) -> str:
+    """Say how much the table knows of a question: the share `known`, which may be 0."""
     label = language_label(language, known)
     if not known:
         return f"{label}: the built-in table does not know {language}, so meaning does not count."
@@ -229,16 +235,19 @@ def _language_unknown(language: str, known: float) -> str:
 
 
 def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.trace.Correction
+    """Say which words were searched in the place of one that was asked, or beside it."""
     also = "also " if correction.also else ""
     return f'"{correction.asked}" was searched {also}as "{" ".join(correction.searched)}".'
 
 
 def _vectors_refused(chunks: int, reasons: tuple[str, ...]) -> str:
+    """Say how many chunks the provider refused, and the first of its reasons."""
     count = "1 chunk has" if chunks == 1 else f"{chunks:,} chunks have"
     return f"{count} no vector, because the provider refused the text ({'; '.join(reasons[:3])}); words still find it."
 
 
 def _setting_ignored(key: str, profile: str) -> str:
+    """Say that a setting has no effect under `profile`, and why."""
     return f"{key} as set has no effect under profile {profile}: {profile_named(profile).ignores[key]}."
 
 
@@ -259,6 +268,7 @@ def _meaning_alone(plan: Any, hits: int, near: int, dated: int) -> str:  # noqa:
 
 
 def _of_named_days(hits: int, dated: int) -> str:
+    """Say how many of the hits are of the days that the question names."""
     others = hits - dated
     if not others:
         return f"{'This hit is' if hits == 1 else 'These hits are'} of the days that it names."
@@ -268,11 +278,13 @@ def _of_named_days(hits: int, dated: int) -> str:
 
 
 def _answered_code(who: Any) -> str:  # noqa: ANN401 - providers.chain.ServingProvider
+    """Return the code of a notice that somebody else answers than was asked for."""
     codes = {"fallback": "fallback", "fallback starts": "fallback", "other model": "model_mismatch"}
     return codes.get(who.standing, "provider")
 
 
 def _zero_vectors(count: int, profile: str = "") -> str:
+    """Say how vectors of zeros count here, and there: under `profile`, or in OpenClaw at large without one."""
     chunks = f"Chunks whose vector is all zeros, for want of a known word: {count}."
     if not profile:
         return f"{chunks} Their cosine counts 0 here; OpenClaw counts it 1."
@@ -285,6 +297,7 @@ def foreign_vectors(provider: str) -> str:
 
 
 def _cut_otherwise(chunking: str, profile: str) -> str:
+    """Say that the chunks of an index are not those of `profile`."""
     other = profile_named(profile)
     words = ", and finds words otherwise" if other.exact_paths else ""
     cut = "end at headings" if chunking == "headings" else f"are cut as OpenClaw {chunking} cuts them"
@@ -292,6 +305,7 @@ def _cut_otherwise(chunking: str, profile: str) -> str:
 
 
 def _never_recalled(profile: str, citations: tuple[str, ...]) -> str:
+    """Say which chunks `profile` never recalls, for a project marker that it cannot read."""
     where = f"{', '.join(citations[:3])}{' and more' if len(citations) > 3 else ''}"
     return (
         f"{profile_named(profile).title} never recalls these chunks, because a project marker in them is not closed or "
@@ -300,6 +314,7 @@ def _never_recalled(profile: str, citations: tuple[str, ...]) -> str:
 
 
 def _rebuild_next(failed: bool, **_: object) -> str:
+    """Say what a rebuild waits for: a provider that has `failed`, or the next sync."""
     waits = "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
     return waits if failed else "Run memory-tui index."
 
@@ -320,6 +335,7 @@ def against(score: float, floor: float) -> str:
 
 
 def _recalled(place: int, relaxed: bool, rescued: bool, kept_back: bool) -> str:
+    """Say as which hit a line is recalled, and over which floor; one that is `kept_back` no agent gets unasked."""
     how = " over the relaxed floor for keyword hits" if relaxed else ""
     if rescued:
         how = ", although it is below minScore: words found it and meaning did not"
@@ -330,10 +346,12 @@ def _recalled(place: int, relaxed: bool, rescued: bool, kept_back: bool) -> str:
 
 
 def _floor(floor: float, *, relaxed: bool) -> str:
+    """Return the floor in words."""
     return f"{number(floor)}, the relaxed floor" if relaxed else f"minScore {number(floor)}"
 
 
 def _lowered(floor: float, margin: float, age_days: float, factor: float, relaxed: bool) -> str:
+    """Say that age took so much of a score that it fell below the floor, and what it lacks (`margin`)."""
     return (
         f"Age lowered its score below {_floor(floor, relaxed=relaxed)}. The note is {age_days:.0f} days old, so its "
         f"score was multiplied by {factor:.3f}; it lacks {shortfall(margin)}."
@@ -341,6 +359,7 @@ def _lowered(floor: float, margin: float, age_days: float, factor: float, relaxe
 
 
 def _in_no_chunk(line: int | None, lines: int) -> str:
+    """Say why a line is in no chunk of a note of so many lines; without a line, why the note has none."""
     if line is None or not lines:
         return "The note holds no text."
     if 1 <= line <= lines:
@@ -349,6 +368,7 @@ def _in_no_chunk(line: int | None, lines: int) -> str:
 
 
 def _changed(change: str) -> str:
+    """Say that a line is not in the text that was indexed: its note is new, or has changed."""
     if change == "new":
         return "The note is new and has not been indexed yet."
     return "The note has changed since it was indexed, and this line is not in what was indexed."
@@ -363,6 +383,7 @@ def _alone(gate: Template) -> Template:
 
 
 def _no_word(dropped: Sequence[str]) -> str:
+    """Say as a clause that no word is left to search for, and which were left out."""
     left = f" (left out: {', '.join(dropped)})" if dropped else ""
     return f"the query has no word to search for{left}"
 
@@ -371,6 +392,7 @@ def _no_word(dropped: Sequence[str]) -> str:
 def _not_matched(
     words: Sequence[str], absent: Sequence[str], nowhere: Sequence[str], join: str, hidden: Sequence[str]
 ) -> str:
+    """Say as a clause which words a chunk lacks, and which of these stand nowhere."""
     lacks = [word for word in absent if word not in hidden]
     reasons = []
     if lacks:
@@ -387,6 +409,7 @@ def _not_matched(
 
 
 def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
+    """Say as a clause that a chunk is matched, but not among the best; `edge` is the bm25 of the last of these."""
     # SQLite's bm25 is negative, and lower is better.
     return (
         f"it ranks {ordinal(rank)} by bm25 ({-bm25:.2f}), and only the {pool} best are candidates (down to {-edge:.2f})"
@@ -394,10 +417,12 @@ def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
 
 
 def _no_single_knob(*, recalled: bool) -> str:
+    """Say that no setting alone turns the verdict."""
     return f"No single setting that was tried would {'drop this hit' if recalled else 'recall this line'}."
 
 
 def _no_rephrasing(words: Sequence[str], shorter: str) -> str:
+    """Say which other questions were tried in vain: with one of `words` more, or the `shorter` one."""
     tried = [f"adding one of these words of the chunk ({', '.join(words)})"] if words else []
     tried += [f'the question "{shorter}"'] if shorter else []
     return f"The chunk is not recalled by {' or '.join(tried)}."
@@ -419,6 +444,7 @@ _WORDS_OFF = "they do not count, hybrid search is off"
 
 
 def _not_utf8(replaced: int, utf16: bool) -> str:
+    """Say which bytes of a note are no UTF-8: all of UTF-16, or so many sequences."""
     if utf16:
         return "It looks like UTF-16, not UTF-8: its words match no question, here or in OpenClaw."
     pieces = f"{plural(replaced, 'byte sequence')} in it {'is' if replaced == 1 else 'are'}"
@@ -426,12 +452,14 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
 
 
 def _lines_lost(lines: int, at: float, by: str, gone: bool, **_: object) -> str:
+    """Say when and by whom lines of a note were removed; it may be gone as a whole."""
     when = dt.datetime.fromtimestamp(at).astimezone()
     what = f"It was removed by {by}" if gone else f"It lost {plural(lines, 'line')} of text to {by}"
     return f"{what}, {when:%Y-%m-%d %H:%M}. The record has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:
+    """Say which lines of a file a session of `host` does not start with; a `last` of 0 means all from the first on."""
     until = f"to line {last}" if last else "on"
     return f"No session of {host} starts with {path} from line {first} {until}: {plural(entries, 'entry')}."
 

@@ -90,6 +90,7 @@ class ScopedRecords(Struct, frozen=True):
         name, scope = self.table.name, self.scope
 
         def change(connection: apsw.Connection) -> object:
+            """Do all of it in one transaction, and return the value before."""
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
                 "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"

@@ -284,6 +284,7 @@ STEM_TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 
 @functools.lru_cache(maxsize=64)
 def _tokenizer(_thread: int, name: str, *arguments: str) -> apsw.FTS5Tokenizer:
+    """Return FTS5's tokenizer of this name and these arguments, made once for each thread."""
     # One for each thread (`_thread` is the key alone): unicode61 folds every word into one buffer of its tokenizer, and
     # another thread can run before it is read, during a collection of garbage.
     return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))

@@ -570,8 +570,8 @@ def _search(cases: Sequence[Case], base: Settings, progress: Callable[[str], Non
             break
     for key in difference(base, best):
         if key != TEXT:
-            # The old value, which is first of the two, is taken back unless the new one is better.
-            # The knob, and the one that turns with it; which value it is turned to does not matter for that.
+            # The old values of the knob and of the one that turns with it; 0 stands for any value, as keys alone count.
             back = {name: base.values[name].value for name in turned({key: 0})}
+            # Of two that are as good `best_of` takes the first, so that a knob which earns nothing is turned back.
             best = best_of([best.update(back, ORIGIN), best])
     return best

@@ -245,6 +245,7 @@ class Engine:
         probe = self.providers.probe() if deep else None
 
         def read(store: Store) -> Status:
+            """Return the status by one state of the index."""
             # First, because the notices of the index come from this comparison.
             freshness = self.index.freshness(store, None)
             now = status.status(self.plan, store, freshness, self.index, self.providers.chain)
@@ -293,6 +294,7 @@ class Scopes:
         return bool(self._value("shared.url"))
 
     def _value(self, key: str) -> object:
+        """Return a setting of memory-tui's own configuration; its default where nothing sets it."""
         return configuration.own(self._plan.config).value(key)
 
     @property

@@ -122,6 +122,7 @@ class Notes:
         verdict = why_path(self.plan.roots, path, seen)
 
         def indexed(store: Store) -> str:
+            """Return what the index has of the note, as a sentence."""
             return _indexed_as(verdict.path, verdict.included, store, self._index.freshness(store, seen))
 
         return replace(verdict, index=self._search.on_snapshot(indexed))

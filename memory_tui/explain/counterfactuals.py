@@ -177,6 +177,7 @@ def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
 
     # A change that drops the chunk has no place, and nothing is sent after it.
     def is_true(change: Change, line: int | None = line) -> bool:
+        """Return whether a change sends `line`, or any line of the chunk without one."""
         return not change.place or sends(rank(evidence, change.settings), changes.chunk.rowid, line)
 
     singles, sets = (tuple(filter(is_true, each)) for each in (changes.singles, changes.sets))
@@ -236,6 +237,7 @@ class _Search:
         return tuple(sorted(better, key=lambda change: (change.presses, change.harm))[:SETS]), no_pair
 
     def _was(self, key: str) -> Scalar:
+        """Return the value that a knob has now."""
         return self.settings.values[key].value
 
     def _with(self, values: Values) -> Settings:
@@ -245,6 +247,7 @@ class _Search:
         return self.settings.update(turned(values), ORIGIN)
 
     def _presses(self, values: Values) -> float:
+        """Return how many steps all knobs are turned by `values`."""
         return sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items())
 
     def _standings(self, tried: Sequence[Values]) -> list[Standing]:

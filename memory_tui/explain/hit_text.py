@@ -238,6 +238,7 @@ def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: boo
     words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
 
     def style(text: str, name: str) -> str:
+        """Return `text` in the style `name`; plain where there is no such style."""
         code = codes.get(name, "")
         return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
 

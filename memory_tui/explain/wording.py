@@ -47,6 +47,7 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     any_word = profile_named(profile).join == "OR"
 
     def reason(word: str) -> str:
+        """Return why a word was left out: a key of LEFT_OUT."""
         # A pair of characters is no word, so that it can only be a common one.
         if any_word:
             return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"

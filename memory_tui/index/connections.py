@@ -328,6 +328,7 @@ def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store
     """Return a job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
 
     def run(store: Store) -> None:
+        """Raise the error where the writer has the file open in which it was met; else do nothing."""
         # The writer takes the error for damage, moves the file aside, and runs this again, on another file then.
         if store.identified == met:
             raise error

@@ -297,6 +297,7 @@ class Embedder:
             return text
 
         def load() -> tuple[str, bytes]:
+            """Return kind and bytes of the media file. Raises ProviderFailure where it is gone or another one."""
             try:
                 read = roots.read(roots.located(self._roots, path))
             except MemoryTuiError as error:

@@ -171,6 +171,7 @@ class Freshness(Struct, frozen=True):
         """Return what `status --json` prints: numbers, and a path with its reason for each note that is not fresh."""
 
         def listed(*states: State) -> list[dict[str, str]]:
+            """Return path and reason of each note in one of `states`."""
             return [{"path": note.path, "detail": note.detail} for note in self.of(*states)]
 
         return {

@@ -495,6 +495,7 @@ class Trace(Struct, frozen=True):
         evidence, table = self.evidence, self.candidates.table
 
         def count(column: str) -> int:
+            """Return how many candidates have a value in a column that is not 0."""
             return int(np.count_nonzero(table[column]))
 
         return {
@@ -721,6 +722,7 @@ def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats
         # loop goes on before `near` is called.
 
         def near(at: int, rows: Rows = rows) -> Floats:
+            """Return how alike the item at place `at` of the group is to each of the group."""
             return alike.row(int(rows[at]))[rows]
 
         for step in mmr(values, near, rules.mmr_lambda, lead[rows]):
@@ -830,6 +832,7 @@ def _orders(
     lead = leads(scored["part"], scored["score"], gate.passed)
 
     def order(number: int) -> Iterator[int]:
+        """Yield all candidates in their order by rule number `number`; with MMR as far as somebody asks."""
         ordered = groups(table["level"], scored[number], lead[number])
         if alike is None:
             return (item for rows, _ in ordered for item in rows.tolist())

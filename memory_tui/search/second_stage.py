@@ -618,6 +618,7 @@ class SecondStage:
         count = len(self._reference)
         lines = int(whole.lines_from[count])
         stems = float(whole.passages.stem_counts[:lines].sum())
+        # A mean of 0, of texts without any word, would divide by nothing: it is 1.
         self._line_length = stems / max(1, lines) or 1.0
         self._window_length = stems / max(1, int(whole.windows_from[count])) or 1.0
         self._letters_length = float(whole.letter_ends[count - 1]) / count or 1.0
