@@ -732,6 +732,7 @@ class QmdClient:
         self.lock = folder / "upkeep"
         """The file beside which whoever updates the index has its lock."""
         self.specs = self.options.collections()
+        """The collections that its index should have."""
         self._approvals = approvals
 
     @property

@@ -112,6 +112,7 @@ class Repeats:
         self.quiet: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._check = check
         self._dated = [is_dated(note) for note in notes]
+        """Whether each note is a log."""
         turns = (sum(_ROLE.match(line) is not None for line in note.text.split("\n")) for note in notes)
         # Notes with three lines or more that somebody is named as the speaker of.
         self._talks = {note for note, count in enumerate(turns) if count >= 3}

@@ -133,6 +133,7 @@ class Pipes:
         self._input = _claimed(0, "rb", lambda: os.open(os.devnull, os.O_RDONLY))
         self._output = _claimed(1, "wb", _stderr)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        """What is to be sent; None behind the last line."""
         self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
         self.ended = threading.Event()
         """Set when there is nothing more to hear."""

@@ -121,6 +121,7 @@ class Authors:
         # No command ran longer: what began earlier than this before a change need not be looked at.
         self._longest = max((act.use.end - act.use.at for act in self._commands), default=0.0) + _SLACK
         self._claims: dict[str, list[tuple[Act, Claim]]] = {}
+        """What tools that succeeded say they did to the file at an absolute path, in the order of their ends."""
         for act in sorted(acts, key=lambda act: act.use.end):
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))

@@ -164,9 +164,12 @@ class Mirror:
         key = str(scope).encode() + msgspec.json.encode(self._recipe)
         self.path = folder(access) / f"{hashlib.sha256(key).hexdigest()[:16]}.sqlite"
         self._beside = self.path.with_suffix(".json")
+        """The record of what it holds, and since when."""
         self._lock = threading.Lock()
         self._thread = threading.Thread()
+        """Fetches what is new; at first one that never ran."""
         self._failure: MemoryTuiError | None = None
+        """Why the last fetching failed; None where it did not."""
         self._told = 0.0
         """When all that is new was fetched last, as `time.monotonic` tells it."""
         self.stop = Stop()

@@ -78,6 +78,7 @@ class Editor(Screen[int]):
         super().__init__()
         self.view, self.path, self.line, self.opened = view, path, line, opened
         self.shown = visible(opened.text)
+        """The text as it may be drawn, with stand-ins for control characters."""
         self.area = EditArea()
         self.turn = 0
         """Counts what is kept and dropped, so that a worker that is late undoes nothing newer."""

@@ -144,6 +144,7 @@ class Walk:
         self.notes: list[NoteFile] = []
         self.left_out: list[LeftOut] = []
         self._quiet = 0
+        """How many notes are as `settled` has them, so that they are not listed."""
         self._base, self._never, self._settled = base, never, settled or {}
         self._admits, self._media, self._excluded = admits, media, excluded
         self._folders: dict[Inode | str, str] = {}

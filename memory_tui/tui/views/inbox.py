@@ -196,8 +196,11 @@ class InboxView(View):
         self.groups: Sequence[Group] = ()
         """The causes of what is neither kept nor put off."""
         self.hidden: dict[str, float] = {}
+        """Until when (epoch seconds) findings are kept or put off, by id."""
         self.unfolded: set[str] = set()
+        """The keys of the rows that are opened: groups, what is counted, and checks that are off."""
         self.planned: dict[str, Change | str] = {}
+        """What would be changed, or why nothing can be, by the ids of the findings."""
         self.steps: list[tuple[str, _Decision] | None] = []
         """What was done here, the last step last; None for a change of notes, which the app takes back."""
         self.checking = self.due = False
@@ -205,6 +208,7 @@ class InboxView(View):
         self.seconds = 0.0
         """How long the last look computed."""
         self.look: Worker[None] | None = None
+        """The last look at the notes; what an earlier one finds is dropped."""
         self.begun = time.monotonic()
         """When the view was made, and with it the first look."""
         self.beside: Sequence[Suggestion] = ()
