@@ -90,6 +90,7 @@ def _visible(match: re.Match[str]) -> str:
     if code in _NAMES:
         return _NAMES[code]
     if code < 0x20:
+        # The picture of a control character, such as ␛.
         return chr(0x2400 + code)
     if code < 0xA0:
         return f"<{code:02X}>"

@@ -194,6 +194,7 @@ def _tested(test: dict[str, Any]) -> list[str]:
 def _forecast(costs: sending.Forecast, command: str) -> Iterator[str]:
     """Yield what an index run would send, a label and its words a line, then the texts that look like a secret."""
     where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
+    # Only a provider that is asked over an address has a host.
     here = ", an address of this machine" if costs.host else ", on this machine: nothing leaves it"
     size = f"about {plural(costs.tokens, 'token')}, {plural(costs.bytes, 'byte')}"
     batch = ""

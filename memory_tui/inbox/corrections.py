@@ -234,6 +234,7 @@ class Corrections:
     def _put_away(self) -> Iterator[Correction]:
         """Yield lines such as "no longer X", or with another amount of one unit, and the lasting line that has it."""
         for new, words in self._holding_lines():
+            # A long line, one with code, and a field with a label state many things or one anew: they put nothing away.
             if len(new.terms) > 24 or "`" in words or _LABEL.match(_NOW.sub("", words)):
                 continue
             matches = chain.from_iterable(pattern.finditer(words) for pattern in _AWAY)

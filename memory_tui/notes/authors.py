@@ -474,7 +474,10 @@ def _took(act: Act, change: NoteChange) -> bool:
 
 
 def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes:
-    """Return what the note of `change` holds after `steps`: those of tee, sed -i, and of programs with known output."""
+    """Return what the note of `change` holds after `steps`: those of tee, sed -i, and of programs with known output.
+
+    `escapes` tells whether the shell is one whose echo reads `\\n`.
+    """
     now = change.before
     for step in steps:
         is_tee = step.words[0] == "tee"

@@ -512,6 +512,7 @@ class Recorder:
                 # Oldest first, now with their authors.
                 named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
                 missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
+                # Asked again, because what git or an editor did is known by the author alone.
                 if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
                     first = losing[0]
                     what = f"{first.path} {'lost lines to' if first.after else 'was removed by'}"

@@ -179,6 +179,7 @@ class Calendar(Dialog[str]):
         last = max([*by_day, today])
         monday = last - dt.timedelta(last.weekday())
         self.weeks = [[monday + dt.timedelta(day - 7 * week) for day in range(7)] for week in range(53)]
+        """The seven days of each week from Monday on, the newest week first."""
 
     def body(self) -> ComposeResult:
         """Return the weeks, each with the month of its end."""

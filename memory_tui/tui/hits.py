@@ -472,6 +472,7 @@ def _sum(part: Part, cells: int) -> Content:
 def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width: int) -> Content:
     """Return what makes each sum, then every step with what it takes to redo it by hand, and what the answer lacks."""
     hit, second = row.hit, row.hit.second
+    # What no search proposed has a fate.
     every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
     why = AGAIN.format(CANDIDATES, figure(trace.rules.text_weight)) if second and second.measures else ""
     rows = [Fact("How they come about", style="bold")]
@@ -487,6 +488,7 @@ def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width:
         words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"
         rows.append(Fact(words, label=STEPS.get(step.label, step.label) or " "))
     rows += [Fact(f"{notice.message} {notice.next_step}", style=WARN) for notice in trace.notices]
+    # An empty `why` wraps to one blank line, which is left out.
     head = [*Content(why).wrap(width), sums(row, trace, spoken, width, key=""), Content()][not why :]
     return Content("\n").join([*head, *(drawn(fact, width) for fact in rows)])
 

@@ -228,6 +228,7 @@ class SavedQuestions(Dialog[str]):
             options.append(Option(fit(save, width), id=NEW))
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
+        # Questions have signs of what changed only where the ranking does other than the one before.
         legend = f"\n{LEGEND}" * (sheet.scores != sheet.before)
         self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores, self.question) + legend)
         self.is_enough = sum(bool(query.relevant) for query in sheet.notebook.queries) >= FEWEST

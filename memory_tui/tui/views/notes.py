@@ -593,6 +593,7 @@ def index_pane(session: Session) -> Content:
         is_current, state = True, one_line(session.progress)
     elif last_sync is not None:
         changed = last_sync.indexed + last_sync.removed + last_sync.embedded
+        # A minute ends with its time, HH:MM.
         state += f", {'synced' if changed else 'checked'} {minute(last_sync.at)[-5:]}"
     watcher = "watcher on" if status.watching else "no watcher, i indexes"
     notes = f"{plural(status.freshness.total, 'note')}, {watcher}"
@@ -607,6 +608,7 @@ def provider_pane(session: Session) -> Content:
     name = f"{who.answers or who.requested} {who.model or who.requested_model}".strip()
     if who.fine:
         return Content.assemble(one_line(name), "\n", (one_line(who.detail or who.sentence), "$foreground-muted"))
+    # Nothing compares meaning now, though a person did not switch that off.
     if who.mode != "hybrid" and who.standing != "off":
         name = "words only"
     instead = f" instead of {who.fallback.source}" if who.fallback is not None else ""

@@ -490,6 +490,7 @@ class SearchView(View):
         lines = [*Content.styled(one_line(text), "bold").wrap(width), *Content(one_line(then)).wrap(width)]
         rows = [Option(Content.assemble(" ", line), disabled=True) for line in lines if line.plain]
         self.filling = True
+        # The sentences cannot be chosen, so the cursor begins at the first option behind them.
         self.hits.refill([*rows, *options], default=len(rows))
         self.hits.highlighted = len(rows) if options else None
         self.filling = False
