@@ -132,6 +132,7 @@ def _faults() -> Iterator[Fault]:
     """Read `_TABLE`: three lines a fault."""
     lines = _TABLE.strip().split("\n")
     for head, text, next_step in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        # Two blanks part its columns, and - stands for nothing.
         code, states, words = head.split("  ")
         yield Fault(code, states.split(","), words.strip("-"), text.strip(), next_step.strip())
 

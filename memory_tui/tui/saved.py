@@ -170,8 +170,11 @@ class Sheet(Message):
 
     notebook: Notebook
     scores: Card
+    """What the ranking in force does with each question that is judged."""
     before: Card
+    """What the configured ranking does with them."""
     progress: str = ""
+    """How far the questions are asked; empty once all are."""
 
 
 class SavedQuestions(Dialog[str]):
@@ -228,7 +231,7 @@ class SavedQuestions(Dialog[str]):
             options.append(Option(fit(save, width), id=NEW))
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
-        # Questions have signs of what changed only where the ranking does other than the one before.
+        # Questions have signs of what changed only where the ranking does other than the configured one.
         legend = f"\n{LEGEND}" * (sheet.scores != sheet.before)
         self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores, self.question) + legend)
         self.is_enough = sum(bool(query.relevant) for query in sheet.notebook.queries) >= FEWEST
