@@ -219,7 +219,7 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
     ordered = sorted(files.values(), key=lambda file: file.after is None)
     others = len(files) - len(change.files)
     if others:
-        notes.append(f"Links in {plural(others, 'other note')} follow; its bare name stays there.")
+        notes.append(f"Links in {plural(others, 'other note')} follow; the name without .md stays.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
 

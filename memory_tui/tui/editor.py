@@ -124,7 +124,7 @@ class Editor(Screen[int]):
         self.call_after_refresh(area.scroll_cursor_visible, True)
         if opened.left is not None:
             when = minute(opened.left.at)
-            self.say(f"What you typed until {when} and did not save is back. ctrl+s saves it, escape asks.")
+            self.say(f"What you typed until {when} and did not save is back. ctrl+s saves it, escape can drop it.")
         elif self.shown != opened.text:
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
         self.changed()

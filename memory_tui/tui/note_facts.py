@@ -197,9 +197,9 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     first, _ = cut.whole
     # Where it is not read again, the end is behind the last line.
     end = cut.until_line or lines + 1
-    rulers = {first: f"{host} stops reading {'here' if cut.column == 1 else f'inside line {cut.line}'}"}
+    rulers = {first: f"{host} stops {'reading here' if cut.column == 1 else f'in line {cut.line}'}"}
     if cut.until_line > cut.line:
-        rulers[end] = f"{host} reads on {'here' if cut.until_column == 1 else f'inside line {end}'}"
+        rulers[end] = f"{host} reads on {'here' if cut.until_column == 1 else f'in line {end}'}"
     parts = ((f"{host} starts without {cut.lines}", "$error"),)
     return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
 

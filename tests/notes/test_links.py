@@ -99,7 +99,7 @@ def test_links_follow_a_note_that_is_renamed(tmp_path):
     one = curator(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*.md")}
     change = one.plan.rename("memory/net.md", "memory/work/the net.md")
-    assert change.notes == ("Links in 2 other notes follow; its bare name stays there.",)
+    assert change.notes == ("Links in 2 other notes follow; the name without .md stays.",)
     one.apply(change)
     assert one.read("MEMORY.md") == (
         b"\xef\xbb\xbf[[the net]] caf\xe9 `memory/work/the net.md:1` [x](memory/work/the%20net.md) network.md\r\n"

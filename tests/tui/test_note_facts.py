@@ -198,8 +198,8 @@ def test_the_band_is_what_the_host_cuts_out(engine, size):
         assert page.parts[0][0] == f"OpenClaw starts without lines {page.unread.start} to {page.unread.stop - 1}"
         # Neither end of the cut is the end of a line here.
         assert page.rulers == {
-            page.unread.start: f"OpenClaw stops reading inside line {cut.line}",
-            page.unread.stop: f"OpenClaw reads on inside line {cut.until_line}",
+            page.unread.start: f"OpenClaw stops in line {cut.line}",
+            page.unread.stop: f"OpenClaw reads on in line {cut.until_line}",
         }
 
 

@@ -191,7 +191,7 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(unusual):
     unread = notes(read(unusual, "MEMORY.md")).page.unread
     assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in unusual.text
     read(unusual, "MEMORY.md", unread.start)
-    assert f"── OpenClaw stops reading inside line {unread.start - 1} ──" in unusual.text
+    assert f"── OpenClaw stops in line {unread.start - 1} ──" in unusual.text
     assert f"{unread.start}░ - fact" in unusual.text
     assert f"{unread.start - 1}  - fact" in unusual.text
 
@@ -426,7 +426,8 @@ def test_what_was_typed_when_the_app_ended_is_offered_again(workspace):
     with Window(make_app(workspace)) as window:
         window.until(lambda: any("Unsaved text is kept for memory/people.md" in words for words in window.notices))
         window.until(lambda: "unsaved text" in window.text)
-        read(window, "memory/people.md").press("e")
+        assert "unsaved text, e goes on with it" in read(window, "memory/people.md").text
+        window.press("e")
         area = window.app.screen.query_one("#editor-text", TextArea)
         assert area.text.startswith("Hello ")
         (workspace / "memory/people.md").write_text(area.text)

@@ -144,7 +144,7 @@ class NotesView(View):
         """Say which notes have text that was typed and not saved when the app ended."""
         if paths := self.attempt(tui.note_facts.unsaved):
             self.unsaved = paths
-            self.call_later(self.list_notes)
+            self.call_later(self.on_resize)
             words = f"Unsaved text is kept for {one_line(', '.join(sorted(paths)))}. e on the note goes on with it."
             self.notify(words, markup=False, timeout=12)
 
@@ -318,7 +318,8 @@ class NotesView(View):
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
         use = next((self.use(row.path, row.day) for row in self.session.files if row.path == page.path), "")
         origin = self.reader.origins.get(self.reader.line, "")
-        parts = [(said, style) for said, style in (*page.parts, (use, ""), (origin, "$accent")) if said]
+        kept = "unsaved text, e goes on with it" if page.path in self.unsaved else ""
+        parts = [part for part in (*page.parts, (kept, "$warning"), (use, ""), (origin, "$accent")) if part[0]]
         # What the host does not read comes first, then who wrote the line, then the note.
         parts.sort(key=lambda part: ("$error", "$warning", "$accent", "").index(part[1]))
         if parts:
@@ -438,7 +439,7 @@ class NotesView(View):
         """Show the note at `line`, the editor's last; None where nothing was saved. Its typing is kept no more."""
         self.unsaved -= {self.editor.path} if self.editor is not None else set()
         self.editor = None
-        self.list_notes()
+        self.on_resize()
         if line:
             self.read(self.path, line)
 
@@ -566,7 +567,7 @@ class NotesView(View):
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
         if self.is_there():
-            path, words = self.path, "Links to it follow, and its name with .md. Its bare name stays."
+            path, words = self.path, "Links follow, and the name with .md; the name without .md stays."
             line = tui.dialogs.Line("Rename the note", value=path, explanation=words)
             await self.ask_text(line, lambda new: new != path and self._propose(lambda c: c.plan.rename(path, new)))
 
