@@ -186,6 +186,7 @@ def lines_of(note: DatedNote) -> Iterator[tuple[int, str, int]]:
 def items_of(note: DatedNote) -> Iterator[NoteItem]:
     """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
     texts: list[str] = []
+    # The line that the item begins with, and the one that opened the fence around the line before, 0 for no fence.
     first = last_opening = 0
     # A blank line closes the last item, too.
     for number, text, opening in chain(lines_of(note), [(0, "", 0)]):

@@ -245,7 +245,7 @@ class Repeats:
                 last = start
 
     def _is_block(self, left: Sequence[_Line], right: Sequence[_Line]) -> bool:
-        """Tell whether two runs of equal lines, which do not overlap, are a block and its copy."""
+        """Tell whether two runs of equal lines are a block and its copy; runs that overlap are not."""
         notes = left[0].note, right[0].note
         if notes[0] == notes[1] and left[-1].number >= right[0].number:
             return False

@@ -466,12 +466,14 @@ def written(text: str, known: Known) -> Iterator[Span]:
         labels = (labels or _columns(line)) if is_row else {}
         has_label = _hints(line.lower())
         if has_label or above or _TELLING.search(line):
+            # A long line is looked through in parts, which overlap so that no secret is cut.
             for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
                 window = _in_window(line[cut : cut + _WINDOW], above, known, has_label=has_label)
                 spans += [(cut + start, cut + end, kind, label) for start, end, kind, label in window]
             yield from ((line_start + start, line_start + end, kind, label) for start, end, kind, label in spans)
             if has_label:
                 above = line[:_OVERLAP]
+            # A line that has some of them may have more below; any other one ends the list.
             elif not any(kind in (SEED, CODES) for _, _, kind, _ in spans):
                 above = ""
         line_start += len(line) + 1

@@ -387,6 +387,8 @@ def schema_statements(connection: Connection, access: Access, admitted: tuple[st
     Raises SharedUnavailable.
     """
     with explaining(access):
+        # The schema of the extension vector, whether the role of members is there, who owns our schema, who asks, the
+        # table that has its version, and those of the logins that are not there.
         row = connection.execute(
             "select (select extnamespace::regnamespace::text from pg_extension where extname = 'vector'), "
             "exists (select from pg_roles where rolname = %s), "

@@ -225,6 +225,7 @@ class NotesView(View):
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
         else:
+            # The filter hides it, or it is not listed yet.
             self.filter.value = ""
         self.read(path, line)
 
@@ -540,6 +541,7 @@ class NotesView(View):
         if self.is_reading:
             await tui.changes.promote(self, self.reader, self.show_change)
         else:
+            # From line 1 to 0, which stands for the last one.
             await self._propose(lambda curator: curator.plan.promote_all([(path, 1, 0) for path in self.meant]))
 
     async def action_overtake(self) -> None:
