@@ -336,7 +336,9 @@ def is_partial(query: str) -> bool:
 
 _QUERY_CELLS = 60
 # Knobs that `replayed` names, each with the word before its value; the name of a profile says enough.
-_KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
+_KNOBS = {"profile": "{}", "query.maxResults": "{} results", "query.minScore": "too weak under {}"}
+_MODES = {"hybrid": "words + meaning", "": "no search"}
+"""What a search used, words only where it has no row."""
 
 
 class HitChange(Struct, frozen=True):
@@ -460,7 +462,7 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
     elif entry.provider and (entry.provider, entry.model) != (asked.provider, asked.model):
         yield f"vectors of {entry.provider} {entry.model} then, of {asked.provider} {asked.model} now"
     elif entry.mode and entry.mode != mode:
-        yield f"{entry.mode} then, {mode} now"
+        yield f"{_MODES.get(entry.mode, 'words only')} then, {_MODES.get(mode, 'words only')} now"
     if entry.index not in ("", asked.uuid):
         yield "the index was made anew"
     elif entry.index and entry.generation not in (0, asked.generation):
@@ -502,17 +504,16 @@ def replayed(again: Rerun) -> Iterator[str]:
     entry = again.entry
     yield f"{moment(entry.at)}  {one_line(entry.client or entry.agent) or 'agent'}, entry {entry.id} of the log"
     yield f"Asked: {one_line(entry.query)}"
+    shown = entry.settings
     # A whole number is told without the ".0" of its type.
-    knobs = [f"{name}{entry.settings[key]}".removesuffix(".0") for key, name in _KNOBS.items() if key in entry.settings]
-    how = [f"Knobs: {', '.join(knobs)}"] if knobs else []
-    if entry.mode or not entry.backend:
-        how.append(entry.mode or "no search")
+    knobs = [words.format(shown[key]).removesuffix(".0") for key, words in _KNOBS.items() if key in shown]
+    how = [*knobs, *([_MODES.get(entry.mode, "words only")] if entry.mode or not entry.backend else [])]
     if how:
-        yield one_line("; ".join(how))
+        yield one_line(f"Ranking: {', '.join(how)}")
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level_of(again.now):
-        yield f"Level of the answer: {_levels(entry, again.now)}."
+        yield f"Answer: {_levels(entry, again.now)}."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
         yield f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."

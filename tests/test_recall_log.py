@@ -289,13 +289,13 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     later = again(logged, options(workspace))
     assert (still.same, later.same) == (True, False)
     told = "\n".join(recall_log.replayed(later))
-    assert "Level of the answer: not answered then, found now." in told
+    assert "Answer: not answered then, found now." in told
     assert "would come now, where none was delivered" in told
     ask(host, query="omada router price")
     part = again(logged_last(workspace), options(workspace))
     assert part.now.level.in_part
     assert part.entry.reply == "found in part", "as Search says"
-    words = f"Level of the answer: found in part then and now: {part.now.level.in_part}."
+    words = f"Answer: found in part then and now: {part.now.level.in_part}."
     assert words in recall_log.replayed(part)
 
 
@@ -352,7 +352,7 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     name = listed["recalls"][0]["id"]
     told = run("recall-log", name[:4])[1]
     assert "The same would come now" in told
-    assert "Level of the answer: found then and now." in told
+    assert "Answer: found then and now." in told
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
     why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
     assert why["query"] == "omada router"

@@ -1,9 +1,9 @@
 """View 6 is the agents: what each gets from this memory, how to connect it, and what it asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,15 +16,15 @@ from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
 from memory_tui.hosts.wiring import SAMPLE_GOES, Scope
-from memory_tui.recall_log import Log, RecallEntry, Reply
+from memory_tui.recall_log import Log, RecallEntry
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured
 from memory_tui.tui.first_line import FirstLine
-from memory_tui.tui.keys import named
+from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.machine import MachinePage
 from memory_tui.tui.note_facts import RECALL_SECONDS
 from memory_tui.tui.openclaw import OpenClawPage
-from memory_tui.tui.session import AskNotes, ReadNote, Session
+from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
 from memory_tui.tui.view import View
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
@@ -33,13 +33,7 @@ _MACHINE = Fact("Every memory on this machine", "machine", does="other agents an
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, what its dreaming wrote, sessions, its index")
 _ENTRIES = 100
 """Logged recalls that are listed."""
-_MARKS: Mapping[Reply | Literal[""], str] = {
-    "found": GOOD,
-    "found in part": WARN,
-    "perhaps not answered": WARN,
-    "not answered": BAD,
-    "failed": BAD,
-}
+_MARKS = {"found": GOOD, "found in part": WARN, "perhaps not answered": WARN, "not answered": BAD, "failed": BAD}
 """The colour of how well a question was answered, where that is known."""
 
 
@@ -136,10 +130,12 @@ class AgentsView(View):
     NAME = "agents"
     FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = named("Connect", "change.do")
-    BINDINGS += named("Disconnect", "change.do", action="disconnect")
+    BINDINGS += [*named("Disconnect", "change.do", action="disconnect"), *bindings("text.back")]
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.is_from_status = False
+        """Whether Status led here; then escape leads back."""
         self.rows: Sequence[agents.AgentProgram] | None = None
         self.logged = Log((), 0)
 
@@ -159,6 +155,10 @@ class AgentsView(View):
         self.reload()
 
     on_show = state_changed
+
+    def on_hide(self) -> None:
+        """Forget that Status led here."""
+        self.is_from_status = False
 
     @work(thread=True, exclusive=True, group="agents")
     def reload(self) -> None:
@@ -189,7 +189,7 @@ class AgentsView(View):
         logged = [*questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)]
         rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
         if self.session.to_asked:
-            self.session.to_asked = False
+            self.session.to_asked, self.is_from_status = False, True
             # The cursor goes to the first question, below the heading; without questions to the one row there is.
             rows.highlighted = len(rows.facts) - max(1, len(logged) - 1)
 
@@ -265,9 +265,12 @@ class AgentsView(View):
             if row is None or (row.connection is None and row.problem):
                 return False
             # One that lost something is connected anew by the same key.
-            needs_connection = row.connection is None or bool(row.lost)
-            return needs_connection if action == "do" else not needs_connection
-        return super().check_action(action, parameters)
+            return (row.connection is None or bool(row.lost)) == (action == "do")
+        return (action != "back" or self.is_from_status) and super().check_action(action, parameters)
+
+    def action_back(self) -> None:
+        """Go back to Status."""
+        self.post_message(OpenView("status"))
 
     def action_disconnect(self) -> None:
         """Disconnect the agent under the cursor."""
