@@ -91,8 +91,8 @@ def test_an_inbox_with_nothing_in_it_counts_nothing_once_it_has_looked(tmp_path)
 def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(shared):
     findings = view(shared).findings
     assert findings is not None
-    go(shared, "with nothing to decide")
-    assert f"{sum(findings.quiet.values()):,} findings" in shared.text
+    go(shared, "nothing to do")
+    assert f"{sum(findings.quiet.values()):,} repeats" in shared.text
     shared.resize(80, 16).press("enter")
     rows = shared.app.query_one("#inbox-list", Facts)
     assert rows.scroll_offset.y + rows.size.height > rows.highlighted + 1, "what was opened is in sight"
@@ -101,7 +101,7 @@ def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(shared):
     go(shared, reason).press("enter")
     assert f"{reason}: {findings.quiet[reason]:,}  enter hides them" in shared.text
     assert findings.silent[reason][0].place.path in shared.text
-    assert "enter shows why" in go(shared, "with nothing to decide").press("enter").text
+    assert "enter shows why" in go(shared, "nothing to do").press("enter").text
 
 
 def test_the_lines_and_the_change_stand_there_and_no_secret_does(shared):

@@ -106,7 +106,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     for item in decided if QUIET in unfolded else ():
         yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
-        yield Fact(f"{plural(silent, 'finding')} with nothing to decide", SILENT, style=MUTED, does=does(SILENT, "why"))
+        yield Fact(f"{plural(silent, 'repeat')}, nothing to do", SILENT, style=MUTED, does=does(SILENT, "why"))
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
         key = f"{SILENT}:{reason}"
         yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does=does(key))
@@ -209,8 +209,8 @@ class InboxView(View):
         """How long the last look computed."""
         self.look: Worker[None] | None = None
         """The last look at the notes; what an earlier one finds is dropped."""
-        self.begun = time.monotonic()
-        """When the view was made, and with it the first look."""
+        self.begun, self.at_check = time.monotonic(), ""
+        """When the view was made, and with it the first look; how far that is, as the end of a sentence."""
         self.beside: Sequence[Suggestion] = ()
         """What stood in notes that a change touched, and was not what it was about."""
 
@@ -255,12 +255,15 @@ class InboxView(View):
         """Find out what needs a decision, and how long that took; `examined` drops it where another look has begun."""
         worker = get_current_worker()
 
+        def tell(kind: str, done: int, count: int) -> None:
+            self.at_check = f": check {done + 1} of {count}, “{checks.BY_KIND[kind].title}”" if kind else ""
+
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
             """Return the findings, until when each of the hidden ones is hidden, and the seconds it took."""
             begun = time.thread_time()
             # A check that is off looks where its row is unfolded.
             kinds = frozenset(self.unfolded)
-            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kinds=kinds)
+            findings = engine.inbox.examine(tell, lambda: worker.is_cancelled, every=True, kinds=kinds)
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
 
@@ -269,7 +272,7 @@ class InboxView(View):
     def tell_progress(self) -> None:
         """Say that the first look goes on, here and beside the name of the view."""
         if self.findings is None and self.display:
-            words = f"Looking through the notes for {time.monotonic() - self.begun:.0f} s. Many notes take a minute."
+            words = f"Looking through the notes for {time.monotonic() - self.begun:.0f} s{self.at_check}."
             self.query_one("#inbox-list", Facts).show([Fact(words, style=MUTED)])
             self.screen.query_one(FirstLine).show_count(self.NAME, "…")
 
@@ -284,8 +287,7 @@ class InboxView(View):
         self.planned.clear()
         self.draw()
         if result is not None:
-            findings, *_ = result
-            self.tell_beside(findings)
+            self.tell_beside(result[0])
 
     def tell_beside(self, findings: Findings) -> None:
         """Say which findings went with the last change, although it was not about them."""
@@ -362,12 +364,8 @@ class InboxView(View):
             outcome: Change | str = checks.changes(group.suggestions, group.proposal, engine.notes.curator)
         except MemoryTuiError as error:
             outcome = f"{error.message} {error.next_step}"
-        self.call_later(self.show_plan, key, outcome)
-
-    def show_plan(self, key: str, change: Change | str) -> None:
-        """Show the change of the row."""
-        self.planned[key] = change
-        self.explain()
+        self.planned[key] = outcome
+        self.call_later(self.explain)
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
