@@ -142,7 +142,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
         who = "this app" if writer.here else f"process {writer.pid}"
         words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
         yield Fact(words, label="kept by", indent=2)
-    yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="with meaning", indent=2)
+    yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="meaning", indent=2)
     # The worst first.
     marks = {"failed": BAD, "changed while read": WARN, "missing root": BAD, "pending": MUTED}
     notes = [(item, mark) for state, mark in marks.items() for item in fresh.of(state)]
@@ -234,8 +234,9 @@ def statements(
         if lamp.key in unfolded:
             yield from details
             yield from [Fact("")] if lamp.key != "lamp:left" or state else []
-    words = f"{profile_named(status.profile).title} ({status.profile_origin})"
-    yield Fact(one_line(words), mark=MUTED, label="ranking")
+    yield Fact(
+        one_line(f"{profile_named(status.profile).title} ({status.profile_origin})"), mark=MUTED, label="ranking"
+    )
     yield from [mirror(state)] if state else []
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]
@@ -260,14 +261,15 @@ def news(session: Session) -> list[Fact]:
         words, mark = _EVENTS[kind](event) if kind in _EVENTS else ("", "")
         # A provider that stands as it stood is no news.
         if not words or (kind is events.ProviderChanged and provider == words):
+            # What the next sync does is a run of its own.
+            before = None if kind is events.SyncFinished else before
             continue
         provider = words if kind is events.ProviderChanged else provider
         run = run + 1 if kind is before and kind in _FOLDED else 1
         # The newest event of a run takes the place of the row before, and counts it.
         if run > 1:
             rows.pop()
-            words = words.removeprefix("indexed ")
-            words = f"indexed {run:,} notes, the last {words}" if kind is events.FileIndexed else words
+            words = words.replace("indexed", f"indexed {run:,} notes, the last", 1)
         before = kind
         rows.append(Fact(one_line(words), mark=mark, label=time.strftime("%H:%M:%S", time.localtime(event.at))))
     # The last _NEWS rows, backwards.
@@ -276,13 +278,10 @@ def news(session: Session) -> list[Fact]:
 
 def _synced(event: events.SyncFinished) -> tuple[str, str]:
     """Return the words and colour of a sync; empty ones leave it out."""
-    if event.error:
-        return f"the sync stopped: {event.error}", BAD
-    counts = ((event.indexed, "indexed"), (event.removed, "forgotten"), (event.failed, "failed"))
-    words = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    if words or event.reason not in _QUIET:
-        return f"synced: {words or 'nothing had changed'}", MUTED
-    return "", ""
+    # What it did has rows of its own.
+    if not event.error and (event.indexed or event.removed or event.failed or event.reason in _QUIET):
+        return "", ""
+    return (f"the sync stopped: {event.error}", BAD) if event.error else ("synced: nothing had changed", MUTED)
 
 
 def _provider(event: events.ProviderChanged) -> tuple[str, str]:

@@ -97,6 +97,7 @@ def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(sta
             events.SyncStarted(1.0, "watch", 3),
             *(events.FileIndexed(2.0, f"memory/{name}.md", 1, 1) for name in "abc"),
             events.SyncFinished(3.0, "watch", 3, 0, 0, 3, 0.1, ""),
+            events.FileIndexed(3.5, "memory/c.md", 1, 1),
             events.SyncStarted(4.0, "sweep", 0),
             events.SyncFinished(5.0, "sweep", 0, 0, 0, 0, 0.1, ""),
             events.ProviderChanged(6.0, "x", False, "refused"),
@@ -105,7 +106,7 @@ def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(sta
     )
     assert [fact.words for fact in news(now)] == [
         "x failed: refused",
-        "synced: 3 indexed",
+        "indexed memory/c.md, 1 passage",
         "indexed 3 notes, the last memory/c.md, 1 passage",
     ]
     assert ", checked " in index_pane(now).plain, "a check without changes is no sync"
@@ -139,6 +140,7 @@ def test_three_lamps_stand_first_and_enter_opens_one(reader, size):
     places = [next(at for at, line in enumerate(reader.lines[1:]) if f"● {lamp}" in line) for lamp in lamps]
     assert places == sorted(places)
     assert places[0] < 5
+    assert reader.text.count("▌") == 1, "what happened has no cursor"
     reader.press("home", "enter")
     assert "asked for" in reader.text
     reader.press("enter")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal
+from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
@@ -24,7 +24,7 @@ from memory_tui.providers import registry
 from memory_tui.shared import Standing
 from memory_tui.tui.changes import is_writable
 from memory_tui.tui.dialogs import Box, Dialog, Options
-from memory_tui.tui.facts import Facts, Listing, coloured
+from memory_tui.tui.facts import Facts, Listing, coloured, drawn
 from memory_tui.tui.keys import named
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.status_facts import doctor, news, sent, statements
@@ -54,10 +54,11 @@ class StatusView(View):
         """Lay out the state, and beside or below it what happened."""
         with Container(classes="panes"):
             yield Facts(id="status-list")
-            yield Facts(id="status-news")
+            with VerticalScroll(id="status-news"):
+                yield Static(id="news-text")
 
     def on_mount(self) -> None:
-        """Name the lists."""
+        """Name the list and the pane."""
         self.query_one("#status-list").border_title = "Status"
         self.query_one("#status-news").border_title = "What happened"
 
@@ -77,23 +78,23 @@ class StatusView(View):
             self.due = True
             self.set_timer(_DRAW_SECONDS, self.draw)
 
+    # A window of another size is a burst, too.
+    on_resize = events_arrived
+
     def draw(self) -> None:
-        """Draw both lists."""
+        """Draw the list and the pane."""
         self.due = False
         self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, *self.known))
-        self.query_one("#status-news", Facts).show(news(self.session))
+        text = self.query_one("#news-text", Static)
+        text.update(Content("\n").join(drawn(fact, text.size.width) for fact in news(self.session)))
 
     @work(thread=True, exclusive=True, group="approvals")
     def read_approvals(self) -> None:
         """Read who may get the notes, how the mirror stands, and what else is in the folder."""
         approvals = self.attempt(lambda engine: engine.providers.approvals.every()) or ()
         others = self.attempt(lambda engine: beside(engine.plan.roots)) or 0
-        self.call_later(self.approved, (approvals, self.attempt(lambda engine: engine.mirrored()), others))
-
-    def approved(self, known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int]) -> None:
-        """Show what `read_approvals` read."""
-        self.known = known
-        self.draw()
+        self.known = approvals, self.attempt(lambda engine: engine.mirrored()), others
+        self.call_later(self.draw)
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
@@ -137,8 +138,7 @@ class StatusView(View):
     def ask(self, kind: str, name: str) -> None:
         """Ask before a deed that no key undoes or that leaves this machine, by `kind` of row and provider `name`."""
         status = self.session.status
-        hosts = {link.name: one_line(link.host) for link in status.links} if status is not None else {}
-        host = hosts.get(name, "")
+        host = next((one_line(link.host) for link in (status.links if status else ()) if link.name == name), "")
         asks = {
             "revoke": (f"Withdraw the approval of {name}", f"{name} gets no text of these notes any more."),
             "shrink": ("Forget the notes that vanished", "The index forgets what it kept of them. No file is touched."),
@@ -232,7 +232,7 @@ class StatusView(View):
 
 FIELDS = (
     ("address", "address", "where it listens"),
-    ("variable", "variable", "which holds the key, empty for none; never the key"),
+    ("variable", "variable", "its name, which holds the key; empty for no key"),
     ("model", "model", "empty for its usual one"),
 )
 """Id, label and hint of each line of the form."""
