@@ -151,15 +151,13 @@ class MemoryApp(App[int]):
         if is_reopened:
             name = self.view.NAME
             # The views go; each keeps what was typed in it, and says so.
-            for text in filter(None, [view.leaving() for view in self.query(View)]):
-                self.say(text)
-            session.status = None
-            session.files = ()
-            session.tried = []
-            self.first_query = ""
-            self.switcher.current = None
+            kept = filter(None, [view.leaving() for view in self.query(View)])
+            session.status, session.files, session.tried = None, (), []
+            self.first_query, self.switcher.current = "", None
             await self.switcher.remove_children()
             await self.open_view(name)
+            for text in kept:
+                self.say(text)
         self.read_facts()
         for view in self.query(View) if self.is_running else ():
             view.state_changed()
@@ -312,9 +310,8 @@ class MemoryApp(App[int]):
 
     async def count_inbox(self) -> None:
         """Count what the inbox has, unless it is large, or the app ends and has no views any more."""
-        if sum(row.size for row in self.session.files if row.source == "memory") <= MOST_COUNTED and self.query(
-            "#views"
-        ):
+        size = sum(row.size for row in self.session.files if row.source == "memory")
+        if size <= MOST_COUNTED and self.query("#views"):
             await self.ready_view("inbox")
 
     async def open_view(self, name: str) -> None:
@@ -322,6 +319,9 @@ class MemoryApp(App[int]):
         await self.ready_view(name)
         self.has_told_news &= name != "history"
         is_here = self.switcher.current == name
+        if not is_here:
+            # They stand for the view before.
+            self.clear_notifications()
         self.switcher.current = name
         with self.prevent(Tabs.TabActivated):
             self.query_one(Tabs).active = f"tab-{name}"
@@ -473,6 +473,10 @@ class MemoryApp(App[int]):
         """Open the palette; what is typed ahead goes into its box."""
         await self.push_screen(tui.palette.Palette())
         self.screen.set_focus(self.screen.query_one(Input))
+
+    def search_themes(self) -> None:
+        """Offer the themes."""
+        self.push_screen(tui.palette.Palette(providers=[tui.palette.Themes], placeholder="Search for themes…"))
 
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""

@@ -15,7 +15,6 @@ from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
 
-_NO_LEDGER = "OpenClaw wrote down no hashes of these notes. It does from 2026.8 on, in its ledger."
 _TRUST = {"untrusted": BAD, "edited": WARN, "ignored": MUTED, "unknown": WARN}
 
 
@@ -33,7 +32,7 @@ def trust(report: TrustReport | None) -> Iterator[Fact]:
     """Yield what the ledger says of the notes, those that are not trusted first."""
     yield Fact("Trust: which notes changed behind OpenClaw's back", style="bold")
     if report is None or not report.ledger:
-        yield Fact(_NO_LEDGER, style=MUTED)
+        yield Fact("OpenClaw wrote down no hashes of these notes. It does from 2026.8 on, in its ledger.", style=MUTED)
         return
     yield Fact(one_line(trust_summary(report)), mark=WARN if report.problem else "")
     yield from (Fact(one_line(remark), mark=WARN) for remark in report.remarks)

@@ -1,22 +1,25 @@
 """The command palette: every command by its name and by what people call it, view by view, machinery last."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.command import Command as CommandRow
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.keys import format_key
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 from textual.widgets import Input
 
 from memory_tui.formatting import one_line
-from memory_tui.tui.keys import BY_ID
+from memory_tui.tui.keys import BY_ID, Hints, named
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views.notes import NotesView
 
@@ -86,7 +89,7 @@ TABLE: tuple[Command, ...] = (
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),
     Command("", "Take the tour, or end it", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),
-    Command("", "List every key of this view", "keys", "forgot shortcuts bindings reference"),
+    Command("", "List every key of this view (? twice)", "keys", "forgot shortcuts bindings reference"),
     Command("", "Change the colours", "change_theme", "theme dark light mode settings appearance"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
@@ -95,7 +98,13 @@ TABLE: tuple[Command, ...] = (
 
 
 class Palette(CommandPalette):
-    """Textual's palette; a subclass because enter means what was typed, not what is still listed."""
+    """Textual's palette, with keys of its own below; enter means what was typed, not what is still listed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = named("Back", "text.back", action="escape")
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Hints()
 
     @on(Input.Submitted)
     async def take(self, event: Input.Submitted) -> None:
@@ -128,14 +137,24 @@ def matches(query: str) -> Iterator[tuple[float, Command]]:
             yield 2.0 if all(word in command.title.lower() for word in words) else 1.5, command
 
 
+class Themes(ThemeProvider):
+    """Offers the themes, the one in force first."""
+
+    @property
+    def commands(self) -> list[tuple[str, Callable[[], None]]]:
+        """Return the names, and what each does."""
+        every = sorted(super().commands, key=lambda row: row[0] != self.app.theme)
+        return [(f"{name}, in force", do) if name == self.app.theme else (name, do) for name, do in every]
+
+
 class Commands(Provider):
     """Offers the commands, and the lines of the note that is shown by their numbers."""
 
     async def discover(self) -> Hits:
         """Yield every command, in the table's order."""
         for command in self._offered:
-            row = self._row(Content(command.title), command)
-            yield DiscoveryHit(row, partial(self.app.post_message, Chosen(command)), command.title)
+            choose = partial(self.app.post_message, Chosen(command))
+            yield DiscoveryHit(self._row(Content(command.title), command), choose, command.title)
 
     async def search(self, query: str) -> Hits:
         """Yield what holds the words; where nothing does, what has letters like them."""
@@ -160,7 +179,8 @@ class Commands(Provider):
         return [each for each in TABLE if each.target not in (off, "scope" * (not self.app.check_action("scope", ())))]
 
     def _row(self, title: Content, command: Command) -> Content:
-        """Return a row, with the key where it does that in the view behind the palette, else the note that it means."""
+        """Return a row with its key, and where that works unless it does so here: in a view, or on a note."""
         notes = self.screen.query(NotesView) if command.target.startswith(("note.", "notes.rename")) else ()
-        more = command.key if command.works(self.screen) else next((view.path for view in notes), "")
+        where = next((view.path for view in notes if view.path), command.view.title())
+        more = command.key if not command.key or command.works(self.screen) else f"{command.key} in {where}"
         return Content.assemble(title, (f"  {one_line(more)}", "$foreground-muted"))

@@ -1,7 +1,6 @@
 """The tour: four steps over the app's own keys, each done when what it is about has happened."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from textual.content import Content
 from textual.widgets import Static
@@ -11,8 +10,6 @@ from memory_tui.tui.view import View
 from memory_tui.tui.views.search import SearchView
 
 QUESTION = "how is the omada vlan set up"
-SECONDS = 0.25
-"""How often a step is looked at."""
 
 
 class Tour(Static):
@@ -30,13 +27,14 @@ class Tour(Static):
         return self.screen.query_one_optional(SearchView)
 
     def on_mount(self) -> None:
-        """Follow the app from now on."""
-        self.set_interval(SECONDS, self.follow)
+        """Look four times a second whether the step is done."""
+        self.set_interval(0.25, self.follow)
         self.draw()
 
     def follow(self) -> None:
-        """Go on where a step is done."""
-        if STEPS[self.at].done(self):
+        """Go on where a step is done; in the views that no step is about the line is not there."""
+        self.display = any(view.display and view.NAME in ("notes", "search") for view in self.screen.query(View))
+        if STEPS[self.at][1](self):
             if self.at + 1 == len(STEPS):
                 self.notify("That was the tour. ? says what each view is for.", markup=False)
                 self.remove()
@@ -47,14 +45,7 @@ class Tour(Static):
     def draw(self) -> None:
         """Show the step."""
         number, end = f" {self.at + 1} of {len(STEPS)} ", ("  : tour ends it", "$foreground-muted")
-        self.update(Content.assemble((number, "bold reverse"), " ", STEPS[self.at].words, end))
-
-
-class Step(NamedTuple):
-    """What to do, and when it is done."""
-
-    words: str
-    done: Callable[[Tour], bool]
+        self.update(Content.assemble((number, "bold reverse"), " ", STEPS[self.at][0], end))
 
 
 def _asked(tour: Tour) -> bool:
@@ -70,23 +61,17 @@ def _misses(tour: Tour) -> bool:
     return at is not None and (row := at.row) is not None and not row.sent and (row is at.armed or row.place != 1)
 
 
-def _tried(tour: Tour) -> bool:
-    """Tell whether something was tried, so that there is a step to take back."""
-    # Who goes on to another view is not held here.
-    return tour.search is None or bool(tour.search.steps) or not tour.search.display
-
-
 def _promoted_and_back(tour: Tour) -> bool:
-    """Tell whether a promotion of this step was taken back, or a person went to another view."""
+    """Tell whether a promotion of this step was taken back."""
     made = tour.session.made[tour.since :]
     promoted = {entry.id for entry in made if entry.kind == "promote"}
-    in_front = {view.NAME for view in tour.screen.query(View) if view.display}
-    return not in_front <= {"search", "notes"} or any(entry.undoes in promoted for entry in made)
+    return any(entry.undoes in promoted for entry in made)
 
 
-STEPS = (
-    Step(f"Press /, ask: {QUESTION}, then enter.", _asked),
-    Step("Read why it is sent, then press ] for one that is not.", _misses),
-    Step("] then enter tries the first remedy; u takes it back.", _tried),
-    Step("Press 1, open a day, p on an item promotes it; then u.", _promoted_and_back),
+STEPS: tuple[tuple[str, Callable[[Tour], bool]], ...] = (
+    (f"Press /, ask: {QUESTION}, then enter.", _asked),
+    ("Read why it is sent, then press ] for one that is not.", _misses),
+    ("] then enter tries the first remedy; u takes it back.", lambda tour: bool(tour.search and tour.search.steps)),
+    ("Press 1, open a day, p on an item promotes it; then u.", _promoted_and_back),
 )
+"""What to do, and when it is done."""

@@ -102,10 +102,10 @@ class View(Vertical):
         try:
             return call(engine)
         except Cancelled:
-            return None
+            pass
         except MemoryTuiError as error:
             self.refuse(error)
-            return None
+        return None
 
     @work(thread=True, group="deed")
     def perform(self, deed: Callable[[Engine], str], then: Callable[[], object] = str) -> None:

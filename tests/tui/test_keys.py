@@ -116,6 +116,21 @@ async def _started(app):
     app.run_worker(asyncio.Event().wait(), group="endless")
 
 
+def test_a_row_of_the_palette_says_its_key_and_where_that_works(reader):
+    reader.press("3", "colon").type("compare")
+    reader.until(lambda: "Compare two rankings  c in Search" in reader.text)
+    assert reader.lines[-1].strip() == "esc Back", "no key of the view behind stands below"
+    reader.press("escape", "2", "colon").type("compare")
+    reader.until(lambda: "Compare two rankings  c " in reader.text and "in Search" not in reader.text)
+    reader.press("escape")
+
+
+def test_the_theme_in_force_comes_first_and_says_so(reader):
+    reader.press("colon").type("theme").press("enter")
+    reader.until(lambda: f"{reader.app.theme}, in force" in reader.text)
+    reader.press("escape")
+
+
 def test_a_number_in_the_palette_goes_to_that_line(reader):
     reader.press("1", "colon").type("12").press("enter")
     assert reader.app.view.query_one("#notes-text").line == 12  # type: ignore[attr-defined]
