@@ -417,7 +417,9 @@ def test_what_is_said_of_a_copy_leaves_the_passage_in_sight(workspace):
             window.until(lambda: "clipboard" in window.text).settle()
             assert max(toast.size.height for toast in window.app.query("Toast")) <= 4, size
             assert f"#L{view(window).row.line}" in window.text, size
-            assert {toast.region.bottom for toast in window.app.query("Toast")} == {size[1] - 2}, "over no ranking or key"
+            assert {toast.region.bottom for toast in window.app.query("Toast")} == {size[1] - 2}, (
+                "over no ranking or key"
+            )
 
 
 def test_a_line_that_is_no_candidate_has_the_pane_of_the_others(workspace):
