@@ -218,7 +218,7 @@ def test_turns_say_who_asked_and_who_should_have(home, tmp_path):
         window.press("6")
         go(window, "Turn by turn").press("enter").until(lambda: "should have asked" in window.text)
         go(window, "asked 'omada'").press("enter").until(
-            lambda: "Knobs" in window.text or "by its transcript" in window.text
+            lambda: "Ranking: " in window.text or "by its transcript" in window.text
         )
         window.press("n")
         go(window, "what is the omada vlan").press("enter").until(lambda: window.app.view.NAME == "search")
