@@ -15,11 +15,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -246,10 +246,13 @@ def only_agent(named: str = "", workspace: Path | None = None) -> Agent:
 
 def zone(name: object) -> dt.tzinfo | None:
     """Return the time zone called `name`; None where there is none."""
-    try:
-        return ZoneInfo(name) if isinstance(name, str) else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
+    if isinstance(name, str):
+        # Late, because few name one, and it loads how Python was built.
+        import zoneinfo
+
+        with suppress(zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            return zoneinfo.ZoneInfo(name)
+    return None
 
 
 class Config(Discreet, frozen=True):

@@ -698,8 +698,7 @@ BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH
 def find_key(name: str) -> Key | None:
     """Return the documented key called `name`: whole, or by a tail that no other key has; None for no such key."""
     fitting = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
-    only_fitting = fitting[0] if len(fitting) == 1 else None
-    return BY_PATH.get(name, only_fitting)
+    return BY_PATH.get(name, fitting[0] if len(fitting) == 1 else None)
 
 
 def of_backend(name: str) -> Key | None:

@@ -34,8 +34,9 @@ def _matches(text: str, words: Collection[str]) -> list[tuple[int, str]]:
     return sorted(result)
 
 
-_WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
-"""Two characters of one word, where words end with a space."""
+_WITHIN_WORD = r"[^\W\u2e80-\uffff]{2}"
+"""Two characters of one word, where words end with a space. It takes long to compile, so that this waits for a line
+that is cut."""
 
 
 def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
@@ -46,7 +47,7 @@ def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
     first, last = _densest(places, length)
     # As much before the words as behind them, unless all of them stand in the beginning.
     start = max(0, min(first - (length - (last - first)) // 2, len(line) - length)) if last > length else 0
-    if start and _WITHIN_WORD.match(line, start - 1):
+    if start and re.match(_WITHIN_WORD, line[start - 1 : start + 1]):
         # It begins behind the next space before the words.
         start = next((at + 1 for at in range(start, first) if line[at].isspace()), start)
     return line[start : start + length]

@@ -165,7 +165,7 @@ def without(question: str, time: Time) -> str:
 
 LATELY = dt.timedelta(days=30)
 """How far back a question goes that asks for what is new and nothing else."""
-_NOW, _LATELY, _HAPPENS = (re.compile(either(use), re.IGNORECASE) for use in ("now", "lately", "happens"))
+_NOW, _LATELY = (re.compile(either(use), re.IGNORECASE) for use in ("now", "lately"))
 
 
 def lately_in(question: str, today: dt.date) -> Time | None:
@@ -176,7 +176,7 @@ def lately_in(question: str, today: dt.date) -> Time | None:
     words = _LATELY.search(question)
     if words is None:
         return None
-    rest = _HAPPENS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
+    rest = re.sub(either("happens"), " ", f"{question[: words.start()]} {question[words.end() :]}".lower())
     if not all(map(is_listed, WORD.findall(rest))):
         return None
     return Time(today - LATELY, today, *words.span(), newest=True)
@@ -193,7 +193,7 @@ _KINDS = (
     (r"url|link|website", r"\w+://\S+|\bwww\.\S+"),
 )
 """What a value is called, and what it looks like."""
-_CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), re.compile(form, re.I)) for called, form in _KINDS]
+_CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), form) for called, form in _KINDS]
 
 
 def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Floats:
@@ -207,7 +207,7 @@ def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Float
     return np.array([1.0 if needed and _has_line_with(form, needed, text) else 0.0 for text in texts])
 
 
-def _has_line_with(form: re.Pattern[str], needed: Sequence[frozenset[str]], text: str) -> bool:
+def _has_line_with(form: str, needed: Sequence[frozenset[str]], text: str) -> bool:
     """Return whether a line of `text` has a value of this form, and with its heading a stem of each word.
 
     `needed` has the stems of each word.
@@ -215,7 +215,7 @@ def _has_line_with(form: re.Pattern[str], needed: Sequence[frozenset[str]], text
     heading = ""
     for line in text.split("\n"):
         heading = line if line.startswith("#") else heading
-        if form.search(line):
+        if re.search(form, line, re.IGNORECASE):
             stems = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
             if not any(stems.isdisjoint(of_word) for of_word in needed):
                 return True
@@ -249,6 +249,8 @@ def parts_of(question: str) -> tuple[str, ...]:
     # A part may take several pieces: `start` is where the part begins, `piece_start` where its last piece does.
     start = piece_start = 0
     ends = [match.span() for match in re.finditer(_ENDS, question, re.IGNORECASE)]
+    if not any(question[end:].strip() for _, end in ends):
+        return (question,)
     for piece_end, next_start in [*ends, (length, length)]:
         piece = question[piece_start:piece_end]
         # Before it stands nothing, or the end of a question: only there a verb asks.

@@ -59,8 +59,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     if stages := ranking.candidates.stages:
         # Where the question asks for now or for a value, `named` tells of that and not of days.
         of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
-        is_title = len(evidence.titled) > 0
-        level = level_of(stages[0].signals, rules, of_its_days=of_its_days, is_title=is_title)
+        level = level_of(stages[0].signals, rules, of_its_days=of_its_days, is_title=len(evidence.titled) > 0)
         ranking = replace(ranking, level=level)
     count = min(rules.results, int(np.count_nonzero(table["passed"])))
     recalled = _marked(tuple(map(ranking.candidate, range(count))), evidence, plan.words)

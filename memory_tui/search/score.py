@@ -85,7 +85,6 @@ class Rules(Struct, frozen=True):
         if mode != "hybrid" and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
         results = int(values["query.maxResults"])
-        multiplier = int(values["query.hybrid.candidateMultiplier"])
         # The original counts variety, and up to 2026.3 age, only where it merges two lists.
         ages = mode == "hybrid" or profile.age == "add" or bool(profile.fixed)
         decay = ages and bool(values["query.hybrid.temporalDecay.enabled"])
@@ -95,7 +94,7 @@ class Rules(Struct, frozen=True):
             vector_weight=vector,
             text_weight=text,
             results=results,
-            limit=candidate_limit(results, multiplier, profile.fewest_candidates),
+            limit=candidate_limit(results, int(values["query.hybrid.candidateMultiplier"]), profile.fewest_candidates),
             min_score=float(values["query.minScore"]),
             half_life=float(values["query.hybrid.temporalDecay.halfLifeDays"]),
             decay=decay,

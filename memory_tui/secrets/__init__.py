@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -54,4 +53,7 @@ class Redactor:
 @cache
 def tables(name: str) -> dict[str, Any]:
     """Return the tables of patterns in the file `name` beside this module, read once."""
+    # Late, because most questions look for no secret.
+    import tomllib
+
     return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
