@@ -115,6 +115,7 @@ class Plan(Struct, frozen=True):
         if knobs.BACKEND in self.backend_values:
             return "--backend"
         entry = self.config.entries.get(knobs.BACKEND)
+        # Of several places in files that set it the last counts.
         return str(entry.places[-1]) if entry else "default"
 
     @property
@@ -170,6 +171,7 @@ class Plan(Struct, frozen=True):
         """Raise ConfigError when the configuration says that the agent has no memory search."""
         # A sentence that says so, empty where it has one.
         if self.config.disabled:
+            # Of several places that set it the last counts.
             place = self.config.entries["enabled"].places[-1]
             step = "Set it to true, or search with another one: --config FILE."
             raise ConfigError(self.config.disabled, step, line=place.line, column=place.column)

@@ -111,6 +111,7 @@ class Notes:
     def files(self) -> tuple[FileRow, ...]:
         """Return every note with its state, by path."""
         roots = self.plan.roots
+        # Partly: where a root cannot be read, the notes of all others are listed.
         seen = scan(roots, partly=True)
         return self._search.on_snapshot(
             lambda store: _file_rows(store, seen, self._index.freshness(store, seen), roots)
@@ -314,7 +315,7 @@ def _indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -
         return f"The index keeps it although the file is missing: {differs.detail}"
     if differs.state != "pending":
         return f"It could not be indexed: {differs.detail}"
-    # It has not grown enough to be worth indexing again.
+    # A transcript that has not grown enough to be indexed by itself.
     if differs.patient:
         return f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
     return f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."

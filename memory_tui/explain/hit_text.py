@@ -204,6 +204,7 @@ def _joined(lines: Sequence[str], title: str, most: int) -> str:
 def _plain(line: str, title: str) -> str:
     """Return a line as a sentence; nothing of a heading that is the title or a day."""
     if (heading := heading_on(line)) is not None:
+        # Empty where the heading is nothing but a day.
         words = one_line(telling(heading, ""))
         return f"{words}:" if words and words != title else ""
     if not _FRAME.fullmatch(line):

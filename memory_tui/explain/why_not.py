@@ -1,4 +1,7 @@
-"""Why a line of a note is not recalled, or is: every gate from the roots to the limit."""
+"""Why a line of a note is not recalled, or is: every gate from the roots to the limit.
+
+A row is a chunk's place in the evidence of a question. The profile that has `exact_paths` is that of OpenClaw 2026.9.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What an answer says, in sentences and in sums: a verdict, what would change it, what a score is.
 
 A sum is told line by line, with as many digits as redoing it takes. Why nothing came stands in `sentences.TABLE`.
+Profiles are told apart by what they do: OpenClaw 2026.9 alone has `exact_paths`, our own alone the `join` OR.
 """
 
 from __future__ import annotations

@@ -378,7 +378,7 @@ class BatchJobs:
         return True
 
     def step(self, store: Store, identity: Identity, mode: EmbeddingMode) -> bool:
-        """Do the next step of the job; return whether many texts wait for the next one. Raises Cancelled."""
+        """Do the next step of the job; return whether there are texts enough for another one. Raises Cancelled."""
         service = self._chain.batches()
         self.due, self.embedded = None, 0
         if service is None or service.space != identity.space:

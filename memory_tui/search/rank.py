@@ -1,6 +1,9 @@
 """Ranking: evidence becomes a trace under one set of settings; under many at once it tells what is recalled.
 
 Scores and gate are the same functions, for all values together; the order ends where the limit is reached.
+
+A row is a chunk's place in the index, a candidate's number its place in the table of candidates. Profiles are told
+apart by what they do: OpenClaw 2026.9 alone has `exact_paths`, our own alone a `second_stage` and the `join` OR.
 """
 
 from __future__ import annotations

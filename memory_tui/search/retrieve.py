@@ -444,6 +444,7 @@ def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Float
         return None
     rows, vectors = corpus.once("windows", lambda: corpus.windows(store))
     closest, compared = cosine.copy(), ~np.isnan(cosine)
+    # A chunk without windows keeps its own cosine.
     if len(rows):
         # `rows` rise, so that the windows of a chunk stand together; each of `first` is where those of a chunk begin.
         first = np.flatnonzero(np.diff(rows, prepend=-1))

@@ -1,4 +1,12 @@
-"""Scores: the evidence of both sides becomes one number for each candidate."""
+"""Scores: the evidence of both sides becomes one number for each candidate.
+
+Profiles are told apart by what they do. Our own alone asks for any word (`join` OR), has a `second_stage`, gives copies
+`one_place`, and computes what a side gives that did not propose a chunk (`missing_side`). OpenClaw 2026.9 alone has
+`exact_paths` and `fixed` values.
+
+A row is a chunk's place in the index, a candidate's number its place in the table of candidates. "Rules" are several
+settings that are ranked by at once: arrays are (rules, candidates) or, for what all candidates share, (rules, 1).
+"""
 
 from __future__ import annotations
 
@@ -276,6 +284,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         nearest = nearest[: rules.limit]
         matched = matched if side.whole else matched[: rules.limit]
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *named.tolist()])), dtype=np.int64)
+    # OpenClaw 2026.9 has one list of hits by words and by paths, which bring their own scores; it is empty else.
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     rows = _in_tie_order(evidence, rows, hits, mode) if profile.exact_paths else rows
     refs = evidence.refs
@@ -288,6 +297,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     table["cosine"] = np.nan if compared is None else compared[rows]
     vector_scale = _vector_scores(evidence, profile, table, compared)
 
+    # By row of the index, NaN where no word matched. FTS5's bm25 is negative, and the best comes first.
     bm25_by_row = np.full(len(refs), np.nan)
     bm25_by_row[side.postings.rows] = side.postings.bm25
     table["bm25"] = bm25 = bm25_by_row[rows]
@@ -309,6 +319,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
         notes = [evidence.lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
+        # What multiplies a score by its entry's markers (7.2, 7.3 of the profile's specification).
         table["importance"] = [0.75 + 0.05 * entry.importance if entry.importance else 1.0 for entry in notes]
         table["project"] = [lexical_2026_9.project_factor(entry, evidence.lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
