@@ -700,13 +700,16 @@ class _Pass:
             self._tell(events.VectorsMade(time.time(), done, done + waiting, rate, waiting / rate if rate else None))
 
     def _attach(self, rows: Rows) -> None:
-        """Make the vectors of chunks."""
+        """Make the vectors of chunks; `rows` have rowid, hash and text of each."""
         ids, _ = self.embedder.ids({digest: text for _, digest, text in rows})
         if embeddings := {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}:
             index_write.attach(self._store, embeddings)
 
     def _attach_windows(self, rows: Rows) -> None:
-        """Make the vectors of the windows of chunks. No window says more than its chunk, which was sent already."""
+        """Make the vectors of the windows of chunks; `rows` have rowid, hash and text of each.
+
+        No window says more than its chunk, which was sent already.
+        """
         windows_of = {}
         for _, digest, text in rows:
             # A window is sealed with a hash as a chunk is, because vectors are kept by it. A media file has no windows:

@@ -364,6 +364,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         """Return the words in other scripts by their spelling in Latin letters; of equal ones the most frequent."""
         other = (word for word in self.chunks_of if not word.isascii() and _OTHER_SCRIPT.fullmatch(word))
         foreign = [word for word in other if not tokens.is_cjk(word)]
+        # Of words that are spelled alike the most frequent comes last, and takes the place of the others.
         return {_in_latin(word): word for word in sorted(foreign, key=self.chunks_of.__getitem__)} if foreign else {}
 
     def in_another_script(self, word: str) -> str:

@@ -490,7 +490,8 @@ def _month_or_day(question: str, before: list[Token], token: Token, behind: list
     led = _led(before)
     has_capital = text[0].isupper()
     if _SHORT.fullmatch(text.lower()):
-        # What counts for a short word: what leads to it, a day or a year that follows, or a number before it.
+        # What counts for a short word: an "in", "last" or number that leads to it, a day or a year that follows, or a
+        # number behind it or before it.
         is_led = (led in _LEADS or last.kind == "j") and (kind == "M" or has_capital or led == "R")
         has_day = follower in "YO" or (follower in "t-Rr" and has_capital)
         has_number = follower == "C" and (has_capital or led in _LEADS or behind[1].kind in "?,.")

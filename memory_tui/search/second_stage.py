@@ -310,8 +310,10 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     rows = [text.split("\n") for text in texts]
     lines = [[number for number, line in enumerate(of_text) if line.strip()] or [0] for of_text in rows]
     firsts = accumulate(map(len, rows), initial=0)
-    # Blank lines have no token: to leave out their counts is enough, and all tokens stay one behind the other.
+    # The numbers of the lines that are not blank, counted through all texts. Blank ones have no token: to leave out
+    # their counts is enough, and all tokens stay one behind the other.
     filled = [first + number for first, of_text in zip(firsts, lines, strict=False) for number in of_text]
+    # Of stems and of ids: those of all texts, and how many each line has.
     of_lines = _words(table).of("\n".join(texts))
     (stems, stem_counts), (ids, id_counts) = ((numbers, counts[filled]) for numbers, counts in of_lines)
     stems_from, ids_from = _bounds(stem_counts), _bounds(id_counts)
