@@ -318,8 +318,10 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     (stems, stem_counts), (ids, id_counts) = ((numbers, counts[filled]) for numbers, counts in of_lines)
     stems_from, ids_from = _bounds(stem_counts), _bounds(id_counts)
     lines_from = _bounds(list(map(len, lines)))
+    # Of each text the first line of each window; below, `window_starts` counts lines through all texts.
     windows = [_windows(counts.tolist(), window) for counts in _parts(stem_counts, lines_from)]
     windows_from = _bounds(list(map(len, windows)))
+    # The sum of the token vectors of each line.
     with one_blas_thread():
         sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(filled), 1), np.float32)
     window_starts = np.concatenate(windows) + np.repeat(lines_from[:-1], np.diff(windows_from))
@@ -327,7 +329,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
         np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
         for vectors in (sums, np.add.reduceat(sums, window_starts, axis=0))
     )
-    # In the order of the fields of Passages.
+    # In the order of the fields of Passages, each with where those of each text begin.
     columns = (
         *((stems, stems_from[lines_from]), (stem_counts, lines_from)),
         *((ids.astype(np.int32), ids_from[lines_from]), (id_counts, lines_from)),
