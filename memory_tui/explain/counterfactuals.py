@@ -288,13 +288,13 @@ class _Search:
         settings, refs, texts = self._with(values), self.evidence.refs, self.evidence.texts
         (after,) = self.replay.recalled([tuned(settings)])
         return Change(
-            tuple(Turn(key, self._was(key), value) for key, value in sorted(values.items())),
-            turned(values),
-            settings,
-            after.index(self.row) + 1 if self.row in after else None,
-            self._presses(values),
-            tuple(refs[row].shown(texts) for row in after if row not in {*self.before, self.row}),
-            tuple(refs[row].shown(texts) for row in sorted({*self.before} - {*after, self.row})),
+            turns=tuple(Turn(key, self._was(key), value) for key, value in sorted(values.items())),
+            changes=turned(values),
+            settings=settings,
+            place=after.index(self.row) + 1 if self.row in after else None,
+            presses=self._presses(values),
+            comes_in=tuple(refs[row].shown(texts) for row in after if row not in {*self.before, self.row}),
+            drops_out=tuple(refs[row].shown(texts) for row in sorted({*self.before} - {*after, self.row})),
         )
 
     def _nearest(self, values: Values) -> Values | None:

@@ -375,7 +375,10 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return self._by_sound.get(word.lower(), "") if len(word) >= FEWEST_CORRECTED else ""
 
     def nearest(self, word: str) -> str:
-        """Return the word that was meant; empty where none is near enough."""
+        """Return the word that was meant: the nearest by edits, of equally near ones the most frequent.
+
+        Empty where none is near enough. `edits_of` has the edits of each word that may be meant.
+        """
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
