@@ -292,11 +292,9 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     table["row"], table["file"] = rows, refs.file_of[rows]
     table["first_line"], table["last_line"] = refs.first_lines[rows], refs.last_lines[rows]
     table["vector_rank"], table["text_rank"] = (_ranks(pool, rows, len(refs)) for pool in (nearest, matched))
-
     compared = evidence.cosine if compares(evidence, profile) else None
     table["cosine"] = np.nan if compared is None else compared[rows]
     vector_scale = _vector_scores(evidence, profile, table, compared)
-
     # By row of the index, NaN where no word matched. FTS5's bm25 is negative, and the best comes first.
     bm25_by_row = np.full(len(refs), np.nan)
     bm25_by_row[side.postings.rows] = side.postings.bm25
@@ -312,7 +310,6 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         counts = ~np.isnan(bm25) & proposed & (mode != "vectors only")
         # -1 stands in for a bm25 that does not count; its score is replaced by 0.
         table["text"] = np.where(counts, _text_scores(profile, np.where(counts, bm25, -1.0), text_scale), 0.0)
-
     table["age_days"] = ages_of(evidence, profile).days(table["file"])
     table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
     table["importance"] = table["project"] = 1.0
