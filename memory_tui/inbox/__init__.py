@@ -174,6 +174,7 @@ def lines_of(note: DatedNote) -> Iterator[tuple[int, str, int]]:
     for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
         text = raw.removesuffix("\r")
         mark = FENCE.match(text)
+        # A fence is closed by as many of its signs, or by more.
         is_closing = mark is not None and fence != "" and mark[1].startswith(fence)
         if mark and not fence:
             fence, opening = mark[1], number
