@@ -162,7 +162,7 @@ def left_out(status: Status, others: int) -> Fact:
         (len(status.withheld), "not sent, they look like secrets"),
         (len(status.refused), "refused by the provider"),
         (len(status.in_part), "in part"),
-        (len(status.freshness.left_out), "by a rule"),
+        (sum(item.rule != "missing root" for item in status.freshness.left_out), "by a rule"),
     ]
     words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
     words += f"; {plural(others, 'other Markdown file')} not read as memory" if others else ""

@@ -97,10 +97,8 @@ class View(Vertical):
         Return None before the engine is open, where the call was cancelled, and where it was refused, which is said.
         """
         engine = self.session.engine
-        if engine is None:
-            return None
         try:
-            return call(engine)
+            return call(engine) if engine is not None else None
         except Cancelled:
             pass
         except MemoryTuiError as error:

@@ -289,3 +289,16 @@ def test_a_look_that_waits_is_not_put_off_by_further_changes_nor_by_a_machine_th
     inbox.until(lambda: "checking what changed" not in inbox.text)
     assert len(due) == 1
     assert view(inbox).seconds < 1
+
+
+def test_notes_that_cannot_be_read_are_said_and_looked_through_once_they_are_back(tmp_path):
+    notes = written(tmp_path / "notes")
+    app = make_app(notes, watch=True)
+    app.count_seconds = 1e6
+    with Window(app) as window:
+        moved = notes.rename(tmp_path / "elsewhere")
+        window.press("4").until(lambda: "The notes cannot be read; 3 says why." in window.text)
+        window.press("3").until(lambda: "✗ up to date" in window.text)
+        assert "left out    no note" in window.text, "what is gone is left out by no rule"
+        moved.rename(notes)
+        window.press("4").until(lambda: "[secret]" in window.text)

@@ -262,8 +262,7 @@ class InboxView(View):
             """Return the findings, until when each of the hidden ones is hidden, and the seconds it took."""
             begun = time.thread_time()
             # A check that is off looks where its row is unfolded.
-            kinds = frozenset(self.unfolded)
-            findings = engine.inbox.examine(tell, lambda: worker.is_cancelled, every=True, kinds=kinds)
+            findings = engine.inbox.examine(tell, lambda: worker.is_cancelled, every=True, kinds={*self.unfolded})
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
 
@@ -271,7 +270,7 @@ class InboxView(View):
 
     def tell_progress(self) -> None:
         """Say that the first look goes on, here and beside the name of the view."""
-        if self.findings is None and self.display:
+        if self.findings is None and self.look is not None and self.display:
             words = f"Looking through the notes for {time.monotonic() - self.begun:.0f} s{self.at_check}."
             self.query_one("#inbox-list", Facts).show([Fact(words, style=MUTED)])
             self.screen.query_one(FirstLine).show_count(self.NAME, "…")
@@ -282,12 +281,15 @@ class InboxView(View):
             return
         # What changed while it went on waits for the next one.
         self.checking = self.due
+        self.planned.clear()
         if result is not None:
             self.findings, self.hidden, self.seconds = result
-        self.planned.clear()
-        self.draw()
-        if result is not None:
             self.tell_beside(result[0])
+        self.draw()
+        if self.findings is None and self.session.engine is not None:
+            # The next state that is read begins another look.
+            self.look = None
+            self.query_one("#inbox-list", Facts).show([Fact("The notes cannot be read; 3 says why.", mark=BAD)])
 
     def tell_beside(self, findings: Findings) -> None:
         """Say which findings went with the last change, although it was not about them."""
