@@ -126,6 +126,15 @@ def test_the_tour_goes_on_by_what_a_person_does(workspace):
         assert any("That was the tour" in words for words in window.notices)
 
 
+def test_history_begins_at_the_newest_change_each_time(screen):
+    for words in ("the gate was oiled", "the roof was tarred", "the hedge was cut"):
+        screen.press("1", "a").type(words).press("enter", "5")
+        rows = screen.app.query_one("#history-list", Rows)
+        screen.until(lambda words=words: words in screen.text)
+        assert rows.highlighted == next(at for at, row in enumerate(rows.options) if not row.disabled)
+        screen.press("end").settle()
+
+
 def test_a_sentence_that_stands_is_said_once_and_what_was_taken_back_is_said_no_more(workspace):
     with Window(make_app(workspace), toasts=True) as window:
         window.ask().press("right_square_bracket", "enter").until(lambda: "You try " in window.text)
