@@ -594,8 +594,7 @@ class Curator:
                 reason += f"; it begins where change {numbers} of this journal ended, which was made meanwhile"
             if after == before:
                 return None
-            verb = "Remove" if after is None else "Edit"
-            verb = verb if before is not None else "Make"
+            verb = "Make" if before is None else "Remove" if after is None else "Edit"
             title = f"{verb} {edit.path} in the outside editor {one_line(program, 40)}"
             change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
             entry = self.journal.record(change, reason, edit.last)
@@ -665,8 +664,7 @@ class Curator:
 
     def _conflict(self, change: Change, view: ThreeWay, draft: int) -> Conflict:
         """Return the error of a change that touches what others did; its text is kept, in the place of `draft`."""
-        what = "is there already" if view.base is None else "has changed"
-        what = what if view.other is not None else "was removed"
+        what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"
         if change.of:
             # The journal has this text already.
             step = "Change the note by hand; the journal shows the old text."
@@ -675,7 +673,7 @@ class Curator:
             return Conflict(f"{view.path} {what} since. Nothing was written.", step, view, change=change)
         number = self.journal.draft(view, change.title, draft).id
         message = f"{view.path} {what} since it was read, and the changes touch. Nothing was written."
-        step = f"Your text is kept as draft {number} of the journal; look at both and make the change again."
+        step = f"Your text is kept as draft {number} of the history; look at both and make the change again."
         return Conflict(message, step, view, number, change=change)
 
     def _forget(self, draft: int) -> bool:

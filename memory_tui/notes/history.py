@@ -302,8 +302,14 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
 
 
 def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
-    """Return what gives all notes of a change, or one of them, their texts of before. Raises EditRefused."""
+    """Return what gives all notes of a change, or one of them, their texts of before; of a draft what was typed.
+
+    Raises EditRefused.
+    """
     old = [file for file in curator.journal.change_of(entry).files if path in ("", file.path)]
+    if entry.state == "draft":
+        # Its first note is what was typed, its second what others had written by then.
+        return curator.plan.with_trust(Change("edit", entry.title, (replace(old[0], before=curator.read(path)),)))
     now = [(file, curator.read(file.path)) for file in old]
     files = tuple(FileChange(file.path, data, file.before) for file, data in now if data != file.before)
     if not files:

@@ -194,9 +194,8 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     if cut is None:
         return NotePage(path)
     # `whole` leaves out the line in which the cut falls, whose beginning is read.
-    first, _ = cut.whole
-    # Where it is not read again, the end is behind the last line.
-    end = cut.until_line or lines + 1
+    # Where the text is not read again, the end is behind the last line.
+    first, end = cut.whole[0], cut.until_line or lines + 1
     rulers = {first: f"{host} stops {'reading here' if cut.column == 1 else f'in line {cut.line}'}"}
     if cut.until_line > cut.line:
         rulers[end] = f"{host} reads on {'here' if cut.until_column == 1 else f'in line {end}'}"

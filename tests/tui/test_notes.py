@@ -401,6 +401,9 @@ def test_who_leaves_a_conflict_has_the_text_still(screen, workspace):
     assert area.text.startswith("Hello ")
     assert "is kept as draft" in screen.notices[-1]
     assert entries(curator(screen), state="draft")
+    screen.press("escape", "y", "5").until(lambda: "not written, kept" in screen.text)
+    screen.press("r").until(lambda: "people.md as you typed it" in screen.text)
+    screen.press("enter", "y").until(lambda: note.read_text().startswith("Hello ")).settle()
 
 
 def test_leaving_the_editor_asks_before_it_throws_text_away(screen, workspace):

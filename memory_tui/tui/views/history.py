@@ -154,12 +154,13 @@ _MOST_OFFERED = 20
 
 def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
     """Return the notes whose exact text of before can be brought back, each with words; an empty name is all notes."""
+    if entry.state == "draft":
+        return [(entry.paths[0], f"{entry.paths[0]} as you typed it, which was not written")]
     # In the history of one note only that is offered.
     files = [file for file in entry.files if file.path == path] or entry.files[:_MOST_OFFERED]
-    every = ("", f"all {len(entry.paths):,} notes exactly as they were before this")
     were = ("exactly as it was", "goes, for it was not there")
     single = [(file.path, f"{file.path} {were[file.before is None]} before this") for file in files]
-    return [every, *single] if len(entry.paths) > 1 else single
+    return [("", f"all {len(entry.paths):,} notes exactly as before this"), *single] if len(entry.paths) > 1 else single
 
 
 def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
