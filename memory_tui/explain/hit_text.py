@@ -16,6 +16,7 @@ from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Trace
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, SecondPart
 from memory_tui.workspace.notes import date_of, heading_on, overtaken_in, span, telling, title_of
 
@@ -144,8 +145,8 @@ class HitText(Struct, frozen=True):
     marks: Sequence[Span]
 
 
-def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, most: int = LONGEST) -> HitText:
-    """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds), `most` characters."""
+def hit_text(candidate: Candidate, text: str, words: MatchedWords, today: dt.date, most: int = LONGEST) -> HitText:
+    """Return what a list says of `candidate`, whose chunk holds `text`, as of `today`, in `most` characters."""
     lines = text[:LOOKED_AT].split("\n")
     at = candidate.line - candidate.chunk.start_line
     if not 0 <= at < len(lines) or not lines[at].strip():
@@ -154,21 +155,26 @@ def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, m
     # A heading further down names what comes after it.
     title = one_line(title_of(candidate.chunk.path, "\n".join(lines[: at + 1]), at))
     body = body_of(lines, words, at, title, most)
-    return HitText(note_name(candidate.chunk, now), title, body, words.spans(body))
+    return HitText(note_name(candidate.chunk, today), title, body, words.spans(body))
 
 
-def note_name(chunk: ChunkRef, now: float) -> str:
+def note_name(chunk: ChunkRef, today: dt.date) -> str:
     """Return a short name of the note: the date of a log, else its file; with the line where the chunk begins."""
     if not (dated := date_of(chunk.path)):
         return f"{safe(chunk.path.removeprefix('memory/'))}:{chunk.start_line}"
-    return date_name(dated, now) + (f":{chunk.start_line}" if chunk.start_line > 1 else "")
+    return date_name(dated, today) + (f":{chunk.start_line}" if chunk.start_line > 1 else "")
 
 
-def date_name(dated: str, now: float) -> str:
+def day_of(evidence: Evidence) -> dt.date:
+    """Return the day of a question, in the zone in which its days begin."""
+    return dt.datetime.fromtimestamp(evidence.now, dt.UTC).astimezone(evidence.question.zone).date()
+
+
+def date_name(dated: str, today: dt.date) -> str:
     """Return `9 Nov`, `week 45` or `Nov`, with its year where that is not within the last eleven months."""
     first, last = span(dated)
     # From a month ahead to eleven months back: there no date can be taken for that of another year.
-    near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
+    near = -31 < (today - first).days < 330
     name, year = ("week %V", "%G") if "W" in dated else ("%B", "%Y")
     name = f"{first.day} %b" if first == last else name
     return first.strftime(name if near else f"{name} {year}")
@@ -197,8 +203,7 @@ def _joined(lines: Sequence[str], title: str, most: int) -> str:
         if plain := _plain(line, title):
             apart = parts and parts[-1][-1].isalnum() and (heading_on(line) is not None or _ITEM.match(line))
             parts.append(f"/ {plain}" if apart else plain)
-    joined = one_line(" ".join(parts))
-    return joined if len(joined) <= most else f"{joined[: most - 1].rstrip()}…"
+    return one_line(" ".join(parts), most)
 
 
 def _plain(line: str, title: str) -> str:
@@ -207,15 +212,13 @@ def _plain(line: str, title: str) -> str:
         # Empty where the heading is nothing but a day.
         words = one_line(telling(heading, ""))
         return f"{words}:" if words and words != title else ""
-    if not _FRAME.fullmatch(line):
-        return _ITEM.sub("", line, count=1).strip().strip("|").strip()
-    return ""
+    return "" if _FRAME.fullmatch(line) else _ITEM.sub("", line, count=1).strip().strip("|").strip()
 
 
-def age_of(candidate: Candidate, now: float) -> float | None:
+def age_of(candidate: Candidate, today: dt.date) -> float | None:
     """Return the age as the score counts it; while it does not count, that of the date in the note's path."""
     if candidate.age_basis == "off" and (dated := date_of(candidate.chunk.path)):
-        return float((dt.datetime.fromtimestamp(now).date() - span(dated)[0]).days)
+        return float((today - span(dated)[0]).days)
     return candidate.age_days
 
 
@@ -236,7 +239,7 @@ NARROWEST, WIDEST = 40, 120
 def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: bool, full: bool) -> Iterator[str]:
     """Yield what is recalled, two lines a hit, or with `full` what an agent reads of it; then the first misses."""
     codes = COLOURS if colour else PLAIN
-    words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
+    words, room, today = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT, day_of(trace.evidence)
 
     def style(text: str, name: str) -> str:
         """Return `text` in the style `name`; plain where there is no such style."""
@@ -254,9 +257,9 @@ def hits(trace: Trace, passages: Sequence[Excerpt], columns: int, *, colour: boo
     count = f"{'Nearest' if trace.keeps_back else 'Recalled'} {len(trace.recalled)} of {trace.funnel['candidates']}"
     yield style(count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
     for place, (hit, part) in enumerate(zip(trace.recalled, passages, strict=True), 1):
-        row = hit_text(hit, trace.evidence.texts[hit.chunk.rowid], words, trace.evidence.now)
+        row = hit_text(hit, trace.evidence.texts[hit.chunk.rowid], words, today)
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
-        age = style(f"{age_words(age_of(hit, trace.evidence.now)):<{AGE}}", "muted")
+        age = style(f"{age_words(age_of(hit, today)):<{AGE}}", "muted")
         title = marked(row.title, "strong")
         lines = safe(part.text.strip("\r\n"), keep_newlines=True).split("\n") if full else [row.body]
         rows = [piece for line in lines for piece in wrapped(line, room)]

@@ -138,7 +138,8 @@ def drawn(pair: Pair, width: int) -> Content:
     left, right = fit(_cell(pair.left, "A", left_style), half), fit(_cell(pair.right, "B", right_style), half)
     title = row.name
     if pair.left and pair.right and pair.left.name != pair.right.name:
-        title = f"A {pair.left.name}, B {pair.right.name}"
+        # One passage of A may stand in several of B, which have the same name: their lines tell them apart.
+        title = f"A {pair.left.name}, B {pair.right.name} from line {pair.right.hit.chunk.start_line}"
     name = fit(Content.styled(title, title_style), width - len(row.age) - 3)
     return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", left, right)
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
-from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, steps
+from memory_tui.explain.hit_text import age_in_list, age_of, day_of, hit_text, perfect, steps
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
@@ -19,7 +19,6 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Candidate
 from memory_tui.sentences import Notice, ordinal, quoted
-from memory_tui.shared import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, cut, drawn
 from memory_tui.tui.knobs import FLOOR, HALF_LIFE, PROFILE, RESULTS, figure, shown, turn, under
@@ -44,6 +43,8 @@ AGAIN = "The best {} get a second look, line by line: so words can give more tha
 SUM = "s shows the sum"
 PLAIN = (RESULTS, WEIGHT, HALF_LIFE, FLOOR, PROFILE)
 """The knobs that need no manual, the plainest first."""
+ZERO = re.compile(r"(?<![\w.])0(?=\.\d+(?!\.?\w))")
+"""The zero before a share, which is written `.65`."""
 NOW = re.compile(r" \((?:now|was) [^)]*\)| instead of \d+")
 """What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
@@ -84,8 +85,7 @@ def looks(hit: Candidate) -> list[tuple[float, float]]:
     """Return two pairs, for words and for meaning: the points of the first look and of the second, not yet weighed."""
     measures = hit.second.measures if hit.second else ()
     meaning = sum(measure.points for measure in measures if "meaning" in measure.name)
-    words = sum(measure.points for measure in measures) - meaning
-    return [(hit.text_points, words), (hit.vector_points, meaning)]
+    return [(hit.text_points, sum(measure.points for measure in measures) - meaning), (hit.vector_points, meaning)]
 
 
 def parts(hit: Candidate) -> list[Part]:
@@ -183,10 +183,9 @@ class Row:
     def _prompt(self, width: int, lines: int) -> Content:
         """Return the row: place, grade, score, bar, name and age, then the text, in the same line or below."""
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
-        score = figure(self.hit.score)
-        if "floor" in self.hit.verdict.fields:
-            # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
-            score = under(self.hit.score, self.hit.verdict.fields["floor"])[:4]
+        floor = self.hit.verdict.fields.get("floor")
+        # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
+        score = figure(self.hit.score) if floor is None else under(self.hit.score, floor)[:4]
         front = Content.assemble(f" {self.place or '–':>2}{grade}", (score, "bold"), " ")
         lead = front + bar(self.sums, BAR, self.scale).truncate(LEAD + BAR - front.cell_length) + " "
         # The age of a note of a later day is longer.
@@ -232,14 +231,15 @@ def rows(
         listed.append((place, asked.candidate))
     for place, hit in listed:
         source = evidence.texts.get(hit.chunk.rowid, asked.text if asked else "")
-        text = hit_text(hit, source, words, trace.evidence.now, LONGEST)
-        # A log of this workspace is called by its day, any other note by its path.
+        text = hit_text(hit, source, words, day_of(evidence), LONGEST)
+        # A log of this workspace is called by its day, any other note by its path: an archive has the same days again.
         name = text.name.partition(":")[0]
-        if not date_of(hit.chunk.path) or workspace_of(hit.chunk.path):
-            name = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
+        path = hit.chunk.path.removeprefix("memory/").removesuffix(".md")
+        if "/" in path or not date_of(hit.chunk.path):
+            name = short_path(safe(path))
         name = one_line(f"{name} {text.title}")
         sent = hit.verdict.kind == "recalled" and not trace.keeps_back and place > 0
-        age = age_in_list(age_of(hit, trace.evidence.now))
+        age = age_in_list(age_of(hit, day_of(evidence)))
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, tuple(text.marks))
         # Places count from 1, so the slice begins behind this passage.
         varied = sent and hit.mmr is not None and any(hit.score < later.score for later in trace.recalled[place:])
@@ -308,6 +308,8 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
         reason = "some words match, the subject does not"
     elif share != "none of":
         reason = f"only {reason}"
+    if kind == "nearby only" and any(hit.date_points and trace.side.plan.time for hit in trace.recalled[:1]):
+        kind, reason = "in part", f"of that time, but {reason}"
     sign, style, words = LEVELS[kind]
     return f"{sign} {words}: {', '.join(filter(None, (level.in_part or reason, limits)))}.", style
 
@@ -317,19 +319,22 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     sent, cut = sent_of(trace), other_cut(trace)
     head, style = _level_sentence(trace)
     number = f"{'about ' if cut else ''}{sent or 'nothing'}"
-    of_all = f" of {trace.funnel['candidates']:,} found" if sent else ""
+    of_all = f"{number} of {trace.funnel['candidates']:,} found" if sent else number
     # Sentences for the left and words for the right end, each from the longest on: the first pair that fits is shown.
-    gets = [f"Your agent gets {number}{of_all}."]
-    gets += [f"Your agent gets {number}.", f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
+    gets = [f"Your agent gets {count}." for count in (of_all, number)]
+    gets += [f"Agent gets {number}.", *[f"{number} sent."] * (width < 60)]
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
     if cut or trace.side.plan.readings:
         # How words were read, which a key undoes, is said before all that is sent, which the list shows too.
-        key = "c compares" if cut else "u undoes"
-        words = cut or one_line("; ".join(trace.side.plan.readings))
-        ends = [(f"{end}{key}", WARN) for end in (f"{words}  ", "" if cut else "read otherwise: ")]
+        key, (one, *more) = "c compares" if cut else "u undoes", [cut] if cut else trace.side.plan.readings
+        short = f"{one_line(one.partition(' → ')[0], 30)} read otherwise" * (not cut)
+        words = ["; ".join([one, *more]), *[f"{one} and {len(more)} more"] * bool(more), short]
+        ends = [(f"{one_line(end)}  {key}".lstrip(), WARN) for end in words]
         gets += [f"{number} sent.", ""] * (not cut)
+    # A verdict without its reason leaves room for a word that was read otherwise.
+    heads = [(head, each) for each in gets] + [(f"{head.partition(':')[0]}.", "")] * bool(trace.side.plan.readings)
     for end, style_of_end in (*ends, ("", "")):
-        for sentence in gets:
+        for head, sentence in heads:
             left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", sentence)
             room = width - left.cell_length - 1
             if Content(end).cell_length + 2 * bool(end) <= room:
@@ -347,7 +352,11 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     forms = [word.form for word in spoken if word.count]
     # Scripts without spaces are searched by pairs of characters: only the longest form that holds them is a word.
     holds = [form for form in forms if not any(form != longer and form in longer for longer in forms)]
-    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.evidence.question.query))
+    # Of a word that was read otherwise a person is told both: what was typed, and what was searched instead.
+    fixed = [(f'"{each.asked}" (read as "{" ".join(each.searched)}")', each) for each in trace.side.plan.corrections]
+    typed = {word: both for both, each in fixed if not each.also for word in each.searched}
+    absent = as_asked((word.word for word in spoken if not word.count), trace.evidence.question.query)
+    lacks = list(dict.fromkeys(typed.get(word, f'"{one_line(word, 30)}"') for word in absent))
     # Empty where nothing is like the words.
     like = (most := _most_like(row)) and f", only {most}"
     if not holds and row.hit.text_points > 0:
@@ -357,8 +366,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     if not lacks:
         apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
         return f"has the words you asked for{', but not together' if apart else ''}"
-    missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
-    return f"has {quoted(holds, 3)}, but not {missing}{' and more' if len(lacks) > 2 else ''}"
+    return f"has {quoted(holds, 3)}, but not {' or '.join(lacks[:2])}{' and more' if len(lacks) > 2 else ''}"
 
 
 def _most_like(row: Row) -> str:
@@ -371,8 +379,7 @@ def _most_like(row: Row) -> str:
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
     named = "is named by the question and " if row.hit.level else ""
-    _, meaning, *_ = row.sums
-    near = "; meaning gives most of its score" if meaning.points > row.hit.score / 2 else ""
+    near = "; meaning gives most of its score" if row.sums[1].points > row.hit.score / 2 else ""
     # What the second look would add to a passage that it did not see.
     missed = row.hit.second.weight if row.hit.second and not row.hit.second.measures else 0.0
     unseen = UNSEEN.format(CANDIDATES, figure(missed)) if missed > row.hit.score and not row.sent else ""
@@ -381,6 +388,8 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             return row.fate
         case _ if trace.keeps_back:
             reason = "Probably no note answers. A score compares passages only with each other. "
+        case Notice("recalled") if row.hit.second and row.hit.second.leads:
+            reason = "It answers one part of the question best, so it comes before higher scores. "
         case Notice("recalled") if trace.level is not None and trace.level.level != "found":
             reason = "A score compares passages only with each other. "
         case Notice("recalled", {"rescued": True}):
@@ -441,12 +450,10 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
 
 
 def _age(row: Row) -> str:
-    """Return the age that counts, in words; "always" for a note that never ages."""
+    """Return the age that counts, in words."""
     days = row.hit.age_days
-    if row.hit.age_basis == "off":
-        return "does not count"
-    if days is None:
-        return "always"
+    if row.hit.age_basis == "off" or days is None:
+        return "does not count" if row.hit.age_basis == "off" else "always counts as new"
     return "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
 
 
@@ -478,11 +485,11 @@ def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width:
     rows = [Fact("How they come about", style="bold")]
     shares = ("first look", hit.first_share), ("second look", second.weight if second else 0.0)
     # How words and meaning come about where there were two looks; of what else counts a step below tells.
+    whole = 1 / trace.rules.share(trace.candidates.dated)
     for part, points in zip(row.sums, looks(hit), strict=False) if hit.first_share != 1.0 else ():
-        each = [
-            (name, figure(made, every[0].digits), share) for (name, share), made in zip(shares, points, strict=True)
-        ]
-        terms = " + ".join(f"{name} {made} x {figure(share, 4)}" for name, made, share in each if share)
+        each = [(*share, figure(made, every[0].digits)) for share, made in zip(shares, points, strict=True)]
+        # A weight is that of the knob, beside 1 for the rest.
+        terms = " + ".join(f"{name} {made} x {share * whole:.4g}/{whole:.4g}" for name, share, made in each if share)
         rows.append(Fact(f"{terms} = {figure(part.points, 3)}", label=part.name))
     for step in [*every, wording.file_line(hit.chunk.path, trace)]:
         words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"
@@ -490,17 +497,17 @@ def long_sum(row: Row, trace: Trace, spoken: Sequence[Spoken], text: str, width:
     rows += [Fact(f"{notice.message} {notice.next_step}", style=WARN) for notice in trace.notices]
     # An empty `why` wraps to one blank line, which is left out.
     head = [*Content(why).wrap(width), sums(row, trace, spoken, width, key=""), Content()][not why :]
-    return Content("\n").join([*head, *(drawn(fact, width) for fact in rows)])
+    # Every number as in the sums above, without its zero.
+    return Content("\n").join([*head, *(drawn(fact._replace(words=ZERO.sub("", fact.words)), width) for fact in rows)])
 
 
 def reads(row: Row, line: int, width: int) -> Content:
     """Return the line above the text: whether the agent does not get `line`, and where it reads what it gets."""
     chunk, excerpt = row.hit.chunk, row.passage
     head = Content.styled("The agent reads  " if excerpt else "What it says  ", "bold")
-    numbers = _numbers(chunk.start_line, row.hit.last_line)
-    of_whole = "" if excerpt is None or excerpt.is_whole else f"  of {numbers}"
-    if excerpt is not None:
-        numbers = _numbers(*excerpt.lines)
+    whole = _numbers(chunk.start_line, row.hit.last_line)
+    of_whole = "" if excerpt is None or excerpt.is_whole else f"  of {whole}"
+    numbers = whole if excerpt is None else _numbers(*excerpt.lines)
     if excerpt is not None and excerpt.leaves_out(line):
         # What a person acts on is not what a long name cuts off.
         head, of_whole = Content.styled(f"Line {line} is not sent; this is:  ", "bold $warning"), ""
@@ -589,11 +596,12 @@ def remedies(
     `names` tells the place and the name of each listed passage by its rowid.
     """
 
-    def cost(change: Change) -> tuple[bool, bool, int, int, int]:
-        """Return the sort key: is a manual needed, do others drop out, how many knobs, the least plain one, place."""
+    def cost(change: Change) -> tuple[bool, bool, bool, int, int, int]:
+        """Return the sort key: is the first lost, a manual needed, do others drop out, how many knobs, plainness."""
         # PLAIN has the knobs that need no manual, the plainest first; any other one ranks behind them.
         ranks = [PLAIN.index(turn.key) if turn.key in PLAIN else len(PLAIN) for turn in change.turns]
-        return max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks), change.place or 0
+        loses = any(names.get(ref.rowid, (0, ""))[0] == 1 for ref in change.drops_out)
+        return loses, max(ranks) == len(PLAIN), bool(change.drops_out), len(ranks), max(ranks), change.place or 0
 
     # A value that reads as the one in force tells nobody what to turn.
     legible = [each for each in changes if all(shown(t.key, t.value) != shown(t.key, t.was) for t in each.turns)]

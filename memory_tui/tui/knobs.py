@@ -47,7 +47,7 @@ def shown(key: str, value: Scalar) -> str:
         return f"{figure(share(key, value))} : {figure(1 - share(key, value))}"
     if key == PROFILE:
         return profile_named(str(value)).title
-    return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
+    return show(BY_KEY[key], value)
 
 
 def turn(key: str, value: Scalar, was: Scalar, time: str = "now") -> str:

@@ -51,7 +51,7 @@ TABLE: tuple[Command, ...] = (
     Command("", "Ask your notes", "app.ask", "search find query question recall"),
     Command("notes", "Copy text with its citation", "note.copy", "yank clipboard quote"),
     Command("notes", "Copy the citation alone", "note.cite", "yank clipboard quote reference path line"),
-    Command("", "Take back the last change", "app.undo", "undo revert restore mistake"),
+    Command("", "Take back the last change", "app.undo", "undo revert restore mistake read as otherwise typo spelling"),
     Command("", "Index now", "app.index", "sync reindex refresh update look again reload"),
     Command("notes", "Read the notes", "app.notes", "files list preview view open browse"),
     Command("notes", "What the agent never reads", "unread", "session start limit budget unread cut too long prompt"),

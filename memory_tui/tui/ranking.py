@@ -83,6 +83,7 @@ def detail(key: str, settings: Settings, width: int, leads: str = "") -> Content
     origin = f" Value: {value.origin}. Setting: {key.rpartition('.')[2]}{ends}."
     last = Content.styled(origin, MUTED).truncate(width, ellipsis=True)
     help = knob.help.replace("chunk", "passage").replace("second stage", "second look")
+    help = "how much words count, and how much meaning" if key == WEIGHT else help
     if key == knobs.PROFILE:
         help = f"{leads}: {ELSEWHERE}" if leads else ELSEWHERE
     elif key == knobs.HALF_LIFE and settings.profile.age == "add":
@@ -132,8 +133,7 @@ def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[st
     if WEIGHT in keys:
         yield f"words weigh {knobs.figure(1 - settings.number(WEIGHT))}"
     if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
-        floor = settings.number(knobs.FLOOR)
-        yield f"too weak under {knobs.figure(floor) if floor else '0'}"
+        yield f"too weak under {knobs.shown(knobs.FLOOR, settings.number(knobs.FLOOR))}"
     if knobs.HALF_LIFE in keys:
         yield f"half-life {settings.whole(knobs.HALF_LIFE)} d"
     yield f"{settings.whole(knobs.RESULTS)} results"

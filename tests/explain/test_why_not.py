@@ -146,7 +146,7 @@ def test_a_long_note_is_explained_by_its_best_chunks(tmp_path):
         assert trace_json.why(answer)["recalled"] is True
 
 
-NOW = dt.datetime(2026, 3, 20, 12).timestamp()
+TODAY = dt.date(2026, 3, 20)
 NOTE = """# 2026-03-06 (Friday)
 
 ## Morning
@@ -172,10 +172,10 @@ def test_ages_are_words(days, words):
 
 
 def test_a_day_has_its_year_only_where_it_is_far():
-    assert date_name("2026-03-06", NOW) == "6 Mar"
-    assert date_name("2025-03-06", NOW) == "6 Mar 2025"
-    assert (date_name("2026-W10", NOW), date_name("2025-W01", NOW)) == ("week 10", "week 01 2025")
-    assert date_name("2026-02", NOW) == "February"
+    assert date_name("2026-03-06", TODAY) == "6 Mar"
+    assert date_name("2025-03-06", TODAY) == "6 Mar 2025"
+    assert (date_name("2026-W10", TODAY), date_name("2025-W01", TODAY)) == ("week 10", "week 01 2025")
+    assert date_name("2026-02", TODAY) == "February"
 
 
 def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers():

@@ -236,7 +236,7 @@ def test_the_line_above_says_what_was_read_otherwise(engine, width):
         assert "gent gets 6" in line or " 6 sent" in line
     doubted = hits.level_line(engine.search.search("omda zeppelin walrus opera lubricant"), width).plain
     assert "not answered" in doubted.lower()
-    assert doubted.endswith("u undoes "), "what a question was read as is said, however long the verdict is"
+    assert doubted.endswith(' "omda" → "omada"  u undoes '), "the word is named, however long the verdict is"
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -268,6 +268,25 @@ def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows)
     assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
         'It is 7th, and the agent gets 6. It has "omada"'
     )
+
+
+def test_a_verdict_quotes_a_word_as_it_was_typed_and_as_it_was_read(engine):
+    evidence = engine.search.gather("when is the omda vlan set up")
+    trace = engine.search.rank(evidence, engine.plan.settings)
+    said = [hits.verdict(row, trace, spoken(evidence, trace, row)) for row in hits.rows(evidence, trace, 30)]
+    assert any('but not "omda" (read as "omada")' in text for text in said)
+    assert not any('not "omada"' in text or 'or "omada"' in text for text in said)
+
+
+def test_logs_of_one_day_in_two_folders_have_two_names(tmp_path):
+    for folder in ("memory", "memory/archive"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "2026-02-03.md").write_text(f"# Boiler\n\n- The boiler is off, says {folder}.\n")
+    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), now=NOW)) as engine:
+        engine.index.sync()
+        evidence = engine.search.gather("boiler")
+        rows = hits.rows(evidence, engine.search.rank(evidence, engine.plan.settings), 9)
+        assert {row.name for row in rows} == {"3 Feb Boiler", "archive/2026-02-03 Boiler"}
 
 
 def test_a_verdict_claims_of_words_what_its_sum_counts(engine):
@@ -395,6 +414,10 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
     names = {row.hit.chunk.rowid: (row.place, row.name) for row in rows}
     remedies = hits.remedies([*found.singles, *found.sets], (), names)
     assert remedies[0].text == "7 results instead of 6"
+    # What would lose the first passage comes last.
+    priced = [*found.singles, *found.sets]
+    loser = replace(priced[0], drops_out=(rows[0].hit.chunk,))
+    assert hits.remedies([loser, *priced[1:]], (), names)[-1].remedy is loser
     for remedy in remedies:
         assert isinstance(remedy.remedy, Change)
         after = engine.search.rank(evidence, remedy.remedy.settings).recalled
@@ -492,7 +515,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
     release = engine.plan.with_profile("openclaw-2026.3").update(turned, "test")
     assert "…" not in ranking.line(release, opened, width).plain
     raised = ranking.line(knobs.with_value(opened, knobs.FLOOR, 0.5), opened, width)
-    assert "too weak under .50 (was .00) " in raised.plain
+    assert "too weak under .50 (was 0) " in raised.plain
 
 
 def test_the_stages_of_a_search_are_counted(evidence, trace):
@@ -576,7 +599,9 @@ def test_a_copy_stands_under_its_own_name(rows):
     assert pairs[0].right is both
     # Another cut begins elsewhere in the same note, under another heading.
     other = compare.Pair(first, dataclasses.replace(first, name="MEMORY Promoted"))
-    assert compare.drawn(other, 200).plain.startswith(f" A {first.name}, B MEMORY Promoted ")
+    assert compare.drawn(other, 200).plain.startswith(
+        f" A {first.name}, B MEMORY Promoted from line {first.hit.chunk.start_line} "
+    )
 
 
 def test_a_comparison_says_whose_vectors_they_are(engine, evidence, trace):

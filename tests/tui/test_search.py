@@ -242,6 +242,16 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(reader):
     reader.press("u")
 
 
+def test_enter_tries_what_would_send_a_line_that_was_asked_about(reader):
+    miss = next(row for row in view(reader.ask()).answer.rows if not row.sent)
+    reader.press("W").type(f"{miss.hit.chunk.path}:{miss.line}").press("enter")
+    reader.until(lambda: "enter tries it; tab ↓ more" in reader.text)
+    reader.press("enter")
+    assert view(reader.settle()).row.sent
+    assert "tried" in level(reader)
+    reader.press("u")
+
+
 def test_a_line_is_added_to_the_log_from_here(reader):
     reader.ask().press("a").until(lambda: "Add to today's log" in reader.text)
     reader.press("escape")

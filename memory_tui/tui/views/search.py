@@ -580,7 +580,7 @@ class SearchView(View):
     def line_of(self, row: Row) -> int:
         """Return the line of a passage that a person asked about, else the one that decided."""
         rowid, line = self.line_asked
-        return line if row.hit.chunk.rowid == rowid else row.line
+        return (line or row.line) if row.hit.chunk.rowid == rowid else row.line
 
     @property
     def qmd_hit(self) -> QmdHit | None:
@@ -642,14 +642,15 @@ class SearchView(View):
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
         shows_sum = self.why.has_class("-sum")
         place = ordinal(row.place) if row.place else "no candidate"
+        title = "Why it is not sent" if trace.keeps_back else f"{'Why it is' if row.sent else 'Why not:'} {place}"
         remark = "   tab, then ↓ scrolls" * shows_sum
         if self.why.has_class("-turning"):
-            remark = "   ‹ › say what a step lets in and out"
-        self.entitle(self.why, f"{'Why it is' if row.sent else 'Why not:'} {place}{remark}")
+            # The list shows its top, where a turn moves most: the passage of these numbers may be out of sight.
+            title, remark = f"{place}, {row.name}", "   ‹ › say what a step lets in and out"
+        self.entitle(self.why, title[: max(20, self.why.size.width - len(remark) - 4)].rstrip() + remark)
         spoken = wording.asked_words(trace, text)
         verdict = hits.verdict(row, trace, spoken)
-        asked_rowid, _ = self.line_asked
-        if answer.why is not None and chunk.rowid == asked_rowid:
+        if answer.why is not None and chunk.rowid == self.line_asked[0]:
             verdict = f"{answer.why.unsent} {verdict}".lstrip()
         self.write("#verdict", hits.within(verdict, *self.query_one("#verdict").size))
         room = self.why.scrollable_content_region.width
@@ -702,7 +703,8 @@ class SearchView(View):
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
         changes = [change for change in (*result.singles, *result.sets) if change.place]
         names = {listed.hit.chunk.rowid: (listed.place, listed.name) for listed in answer.rows}
-        without = f"{hits.turns(result.without)} would send it, but not its line {line}." if result.without else ""
+        cut = f"its passage is sent, but without line {line}."
+        without = f"With {hits.turns(result.without)} {cut}" if result.without else ""
         show = partial(self.solve, row.hit.chunk.rowid, answer.trace, without)
         is_local = not self._asks_elsewhere(answer.engine)
         # Questions are tried after the knobs, and only where asking costs nothing.
@@ -729,7 +731,7 @@ class SearchView(View):
         row, answer = self.row, self.answer
         if answer is None or row is None or trace is not answer.trace or row.hit.chunk.rowid != rowid:
             return
-        none = f"No single knob of {trace.rules.profile.title}{' or added word' * (not trace.keeps_back)} has it sent."
+        none = f"No knob (t){' or added word' * (not trace.keeps_back)} alone would have it sent."
         none = "" if remedies else none if is_last else "looking for a word to add ..."
         self.solved = row if is_last else None
         self.solution = remedies, f"{without} {none}".strip()
@@ -752,15 +754,12 @@ class SearchView(View):
 
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
-        keys = "] then enter tries it"
-        if self.remedy_list.has_focus:
-            keys = "enter tries it"
-        elif self.armed is not None:
-            keys = "enter tries it" + "; tab ↓ more" * (len(self.remedies) > 1)
+        is_here = self.remedy_list.has_focus
+        more = "; tab ↓ more" * (len(self.remedies) > 1 and not is_here)
+        keys = f"enter tries it{more}" if is_here or self.armed is not None else "] then enter tries it"
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
-        heading = f"{what} would be sent with:" if self.remedies else f"{what} is not sent"
-        keys = f"   {keys}" if self.remedies else ""
-        self.write("#remedies-title", Content.assemble((heading, "bold"), (keys, MUTED)))
+        heading = f"{what} would be sent with:   " if self.remedies else f"{what} is not sent"
+        self.write("#remedies-title", Content.assemble((heading, "bold"), (keys if self.remedies else "", MUTED)))
 
     @on(OptionList.OptionSelected, "#remedies")
     def try_remedy(self, event: OptionList.OptionSelected) -> None:
@@ -944,8 +943,7 @@ class SearchView(View):
             self.action_back()
         in_force, logged = self.session.settings, message.settings
         if in_force is not None and logged is not None and not knobs.same(in_force, logged):
-            self.past_query = message.query
-            self.past_settings = logged
+            self.past_query, self.past_settings = message.query, logged
             self.try_settings(logged, "the knobs of then")
 
     def undo(self) -> bool:
@@ -1116,8 +1114,7 @@ class SearchView(View):
         if row is None or answer is None or not self.is_own(self.owner):
             return
         query, chunk = answer.trace.evidence.question.query, row.hit.chunk
-        text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
-        line = self.line_of(row)
+        text, line = answer.evidence.texts.get(chunk.rowid, row.hit.snippet), self.line_of(row)
         # The grade, 0 here, is set by the choice; line 0 lets the judgment take the line that decided.
         label = saved.label_of(row, answer.trace, text, 0, line if line != row.line else 0)
 
@@ -1181,8 +1178,10 @@ class SearchView(View):
         """Go to the passage that was asked about, or say why there is none."""
         self.is_going = False
         asked_rowid, _ = self.line_asked
-        if not answer.trace.empty and any(row.hit.chunk.rowid == asked_rowid for row in answer.rows):
-            self.wanted = asked_rowid
+        row = next((row for row in answer.rows if row.hit.chunk.rowid == asked_rowid), None)
+        if not answer.trace.empty and row is not None:
+            # Who asks why it does not come tries with the next key what would have it sent.
+            self.wanted, self.armed = asked_rowid, None if row.sent else row
             self.screen.set_focus(self.hits)
         elif (why := answer.why) is not None:
             text = Content(f"{one_line(why.fate.message)}\n{one_line(why.place.remark)}".rstrip())
