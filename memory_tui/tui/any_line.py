@@ -94,9 +94,8 @@ class AnyLine(Dialog[Place]):
     @work(thread=True, exclusive=True, group="lines")
     def look(self, typed: str) -> None:
         """Look for lines on a worker thread."""
-        worker = get_current_worker()
         places = self.view.attempt(lambda _: lines_holding(self.engine, typed))
-        if places is not None and not worker.is_cancelled:
+        if places is not None and not get_current_worker().is_cancelled:
             self.call_later(self.show, places)
 
     def show(self, places: Sequence[Place]) -> None:

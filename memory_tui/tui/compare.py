@@ -134,14 +134,14 @@ def drawn(pair: Pair, width: int) -> Content:
         left_style, right_style = ("$success", "$error") if left_place else ("$error", "$success")
     elif left_place != right_place:
         right_style = "$warning"
-    half = (width - 3) // 2
-    left, right = fit(_cell(pair.left, "A", left_style), half), fit(_cell(pair.right, "B", right_style), half)
+    left, right = _cell(pair.left, "A", left_style), _cell(pair.right, "B", right_style)
     title = row.name
     if pair.left and pair.right and pair.left.name != pair.right.name:
-        # One passage of A may stand in several of B, which have the same name: their lines tell them apart.
-        title = f"A {pair.left.name}, B {pair.right.name} from line {pair.right.hit.chunk.start_line}"
-    name = fit(Content.styled(title, title_style), width - len(row.age) - 3)
-    return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", left, right)
+        title = f"A {pair.left.name}, B {pair.right.name}"
+        # One passage of A may stand in several of B, under one name.
+        right += Content.styled(f"  line {pair.right.hit.chunk.start_line} on", MUTED)
+    name, half = fit(Content.styled(title, title_style), width - len(row.age) - 3), (width - 3) // 2
+    return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", fit(left, half), fit(right, half))
 
 
 def _cell(row: Row | None, name: str, style: str) -> Content:

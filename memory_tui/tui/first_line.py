@@ -82,10 +82,8 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
         is_current, state = True, session.progress
     elif is_current and session.read_only:
         state = "read-only"
-    state = one_line(state)
-    if narrow:
-        # `indexing 3 of 90` becomes `indexing 3`.
-        state = state.partition(" of ")[0]
+    # `indexing 3 of 90` becomes `indexing 3`.
+    state = one_line(state.partition(" of ")[0] if narrow else state)
     # Four cells are the light with its gap, and the gap between both.
     if narrow or len(searched_by) + len(state) > LAMP - 4:
         return Content.assemble(("● ", "$success") if is_current else ("▲ ", "$warning"), state)

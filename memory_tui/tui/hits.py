@@ -390,7 +390,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             reason = "Probably no note answers. A score compares passages only with each other. "
         case Notice("recalled") if row.hit.second and row.hit.second.leads:
             reason = "It answers one part of the question best, so it comes before higher scores. "
-        case Notice("recalled") if trace.level is not None and trace.level.level != "found":
+        case Notice("recalled") if trace.level is not None and (trace.level.in_part or trace.level.level != "found"):
             reason = "A score compares passages only with each other. "
         case Notice("recalled", {"rescued": True}):
             reason = "It is sent although it is weak, because of its words. "

@@ -478,8 +478,7 @@ class SearchView(View):
         if self.session.engine is None:
             self.say("Opening the index ...", "You can type your question already.")
         elif self.session.status is not None and not self.session.files:
-            how = "1, then a writes the first line of today's log."
-            self.say("There are no notes yet, so nothing can be answered.", how)
+            self.say("There are no notes yet, so none can answer.", "1, then a writes the first line of today's log.")
         else:
             lead = "For instance:" if examples else ""
             self.say("/ asks your notes; the passages appear while you type.", lead, examples)
@@ -751,6 +750,10 @@ class SearchView(View):
         if otherwise:
             options.append(Option(Content.styled(f" {otherwise}", MUTED), disabled=True))
         rows.refill(options)
+        # Nothing is to be tried: enter reads.
+        if self.armed is not None and self.solved is self.row and not remedies:
+            self.hits.does = "Read"
+            self.refresh_bindings()
 
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
@@ -1243,9 +1246,10 @@ def effects_of_steps(engine: Engine, answer: Answered) -> ranking.Effects:
     if answer.trace.keeps_back:
         return {}
     settings = answer.request.settings
-    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
-    tries = {(key, way): stepped(engine, settings, answer, key, way) for key, way in steps}
-    possible = {step: after for step, after in tries.items() if after is not None}
+    tries = (
+        (key, way, stepped(engine, settings, answer, key, way)) for key in knobs.active(settings) for way in (-1, 1)
+    )
+    possible = {(key, way): after for key, way, after in tries if after is not None}
     # The ranking in force comes first, then one for each possible step, in its order.
     before, *others = answer.replay.recalled([tuned(ranked) for ranked in (settings, *possible.values())])
     return {step: knobs.moved(before, rowids) for step, rowids in zip(possible, others, strict=True)}
