@@ -445,7 +445,9 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
     # Of the same passages as are counted above the list.
     place = f"{ordinal(row.place)} of {trace.funnel['candidates']:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<{wide}} {figure(row.hit.score):>4}", "bold")
-    total = Content.assemble(score, f"  {place}", ("   m marks it right or wrong" * bool(key), MUTED))
+    total = Content.assemble(
+        score, f"  {place}", ("   m marks it right or wrong" * bool(key and wide < len(BESIDE)), MUTED)
+    )
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
 
 
