@@ -309,7 +309,7 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     elif share != "none of":
         reason = f"only {reason}"
     if kind == "nearby only" and any(hit.date_points and trace.side.plan.time for hit in trace.recalled[:1]):
-        kind, reason = "in part", f"of that time, but {reason}"
+        kind, reason = "in part", f"the time matches; {reason}"
     sign, style, words = LEVELS[kind]
     return f"{sign} {words}: {', '.join(filter(None, (level.in_part or reason, limits)))}.", style
 
@@ -389,7 +389,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case _ if trace.keeps_back:
             reason = "Probably no note answers. A score compares passages only with each other. "
         case Notice("recalled") if row.hit.second and row.hit.second.leads:
-            reason = "It answers one part of the question best, so it comes before higher scores. "
+            reason = "It fits one part of the question best, so it comes before others. "
         case Notice("recalled") if trace.level is not None and (trace.level.in_part or trace.level.level != "found"):
             reason = "A score compares passages only with each other. "
         case Notice("recalled", {"rescued": True}):

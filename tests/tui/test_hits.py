@@ -256,6 +256,7 @@ def test_the_line_above_says_in_plain_words_how_much_is_held(engine, width):
     assert said("bassoon repair").startswith(
         ' ~ In part: only words faintly like "bassoon", "repair". Your agent gets 6'
     )
+    assert said("what happened on march 15").startswith((" ~ In part: the time matches; none of your", " ~ In part. "))
     repaired = said("wer hat das dach repariert")
     assert repaired.startswith(" ? Perhaps not answered: none of your main words, only like ones. ")
 
@@ -276,6 +277,19 @@ def test_a_verdict_quotes_a_word_as_it_was_typed_and_as_it_was_read(engine):
     said = [hits.verdict(row, trace, spoken(evidence, trace, row)) for row in hits.rows(evidence, trace, 30)]
     assert any('but not "omda" (read as "omada")' in text for text in said)
     assert not any('not "omada"' in text or 'or "omada"' in text for text in said)
+
+
+def test_a_score_beside_a_doubtful_level_is_said_to_compare_passages_alone(engine):
+    def said(query):
+        evidence = engine.search.gather(query)
+        trace = engine.search.rank(evidence, engine.plan.settings)
+        return [hits.verdict(row, trace, spoken(evidence, trace, row)) for row in hits.rows(evidence, trace, 0)]
+
+    alone = "A score compares passages only with each other. "
+    assert all(text.startswith(alone) for text in said("bassoon repair")), "in part, at .62"
+    assert not any(alone in text for text in said(QUESTION))
+    both = said(f"{QUESTION} and what may theo not eat")
+    assert [text.startswith("It fits one part of the question best") for text in both] == [True, True, *[False] * 4]
 
 
 def test_logs_of_one_day_in_two_folders_have_two_names(tmp_path):
