@@ -115,8 +115,7 @@ def line(settings: Settings, configured: Settings, width: int, *, is_past: bool 
     if is_tried:
         name, tail = "Of then" if is_past else "Tried", "u takes back"
         changes = [(key, settings.values[key].value, configured.values[key].value) for key in keys]
-        time = "now" if is_past else "was"
-        items = [knobs.turn(key, value, before, time) for key, value, before in changes if value != before]
+        items = [knobs.turn(key, new, old, "now" if is_past else "was") for key, new, old in changes if new != old]
     head = Content.styled(f" {name:<9}", f"bold {WARN}" if is_tried else "bold")
     room = width - len(tail) - 2
     short = [NOW.sub("", item) for item in items]

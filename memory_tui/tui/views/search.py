@@ -1180,11 +1180,10 @@ class SearchView(View):
     async def arrive(self, answer: Answered) -> None:
         """Go to the passage that was asked about, or say why there is none."""
         self.is_going = False
-        asked_rowid, _ = self.line_asked
-        row = next((row for row in answer.rows if row.hit.chunk.rowid == asked_rowid), None)
+        row = next((row for row in answer.rows if row.hit.chunk.rowid == self.line_asked[0]), None)
         if not answer.trace.empty and row is not None:
             # Who asks why it does not come tries with the next key what would have it sent.
-            self.wanted, self.armed = asked_rowid, None if row.sent else row
+            self.wanted, self.armed = row.hit.chunk.rowid, None if row.sent else row
             self.screen.set_focus(self.hits)
         elif (why := answer.why) is not None:
             text = Content(f"{one_line(why.fate.message)}\n{one_line(why.place.remark)}".rstrip())
