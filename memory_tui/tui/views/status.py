@@ -232,7 +232,7 @@ class StatusView(View):
 
 FIELDS = (
     ("address", "address", "where it listens"),
-    ("variable", "variable", "its name, which holds the key; empty for no key"),
+    ("variable", "variable", "name of the environment variable with the key; empty for none"),
     ("model", "model", "empty for its usual one"),
 )
 """Id, label and hint of each line of the form."""
