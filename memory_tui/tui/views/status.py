@@ -86,7 +86,9 @@ class StatusView(View):
         self.due = False
         self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, *self.known))
         text = self.query_one("#news-text", Static)
-        text.update(Content("\n").join(drawn(fact, text.size.width) for fact in news(self.session)))
+        rows = (drawn(fact, text.size.width) for fact in news(self.session))
+        # Behind another view it must not have the whole screen laid out.
+        text.update(Content("\n").join(rows), layout=self.display)
 
     @work(thread=True, exclusive=True, group="approvals")
     def read_approvals(self) -> None:
