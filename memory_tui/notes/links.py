@@ -217,8 +217,7 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
             files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
     # Notes come before others go, so that nothing is lost in between.
     ordered = sorted(files.values(), key=lambda file: file.after is None)
-    others = len(files) - len(change.files)
-    if others:
+    if others := len(files) - len(change.files):
         notes.append(f"Links in {plural(others, 'other note')} follow; the name without .md stays.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
@@ -240,19 +239,20 @@ def _respelled(data: bytes, path: str, moves: Mapping[str, str], before: Names, 
     return Lines(note.bom, tuple(lines)).data
 
 
-def _breaks_elsewhere(link: NoteLink, path: str, here: str, target: str) -> bool:
+def _breaks_elsewhere(link: NoteLink, old_path: str, new_path: str, target: str) -> bool:
     """Tell whether other programs can no longer follow a link that they could follow before the notes moved.
 
-    They go from the folder of the note, which was `path` and is `here`, or from the top of the workspace.
+    They go from the folder of its note, which was at `old_path` and is at `new_path`, or from the top of the workspace.
     """
-    # Only a path with a folder in it is taken from the top; False fits no target.
-    from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
-    leaves_top = from_top == link.target.removesuffix(".md") and target != link.target
-    return leaves_top or (_beside(link.written, path) == link.target and _beside(link.written, here) != target)
+    # Only a path with a folder in it is taken from the top; a wiki link leaves out the ending.
+    led_from_top = "/" in link.written and _beside(link.written, "") in (link.target, link.target.removesuffix(".md"))
+    led_from_folder = _beside(link.written, old_path) == link.target
+    leads_from_folder = _beside(link.written, new_path) == target
+    return (led_from_top and target != link.target) or (led_from_folder and not leads_from_folder)
 
 
 def _beside(written: str, path: str) -> str:
-    """Return the path that `written` means from the folder of the note `path`."""
+    """Return the path that `written` means from the folder of the note `path`, or for an empty one from the top."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
 
 
@@ -263,7 +263,7 @@ def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
         is_name = "/" not in link.written and names.find(name, here) == target
         return name if is_name else target.removesuffix(".md")
     # A path is from the top of the workspace where the link was written so, and still leads there so; else from `here`.
-    is_from_top = posixpath.normpath(link.written) == link.target and names.find(target, here) == target
+    is_from_top = _beside(link.written, "") == link.target and names.find(target, here) == target
     path = target if is_from_top else posixpath.relpath(target, posixpath.dirname(here) or ".")
     needs_quotes = link.kind == "markdown" and (" " in path or "%" in link.written)
     return quote(path, safe="/") if needs_quotes else path

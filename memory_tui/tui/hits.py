@@ -12,7 +12,7 @@ from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.hit_text import age_in_list, age_of, day_of, hit_text, perfect, steps
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
-from memory_tui.formatting import one_line, plural, safe
+from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import Trace
 from memory_tui.search.retrieve import Evidence
@@ -456,7 +456,8 @@ def _age(row: Row) -> str:
     days = row.hit.age_days
     if row.hit.age_basis == "off" or days is None:
         return "does not count" if row.hit.age_basis == "off" else "always counts as new"
-    return "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
+    # A note that is dated ahead is "in 3 days".
+    return age_words(days) + " old" * (days >= 1)
 
 
 def sums_in_a_line(row: Row, width: int) -> Content:

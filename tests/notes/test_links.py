@@ -120,3 +120,12 @@ def test_sources_of_promoted_lines_follow_an_archived_log(tmp_path):
     assert b"- one (from memory/archive/memory/2025-01-01.md)\n" in one.read("MEMORY.md")
     assert one.read("memory/2025-01-01.md") is None
     assert all(link.target for link in one.plan.links.about("MEMORY.md").links)
+
+
+def test_a_quoted_link_from_the_top_follows_a_note_that_its_name_alone_would_still_find(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    (folder / "memory/a b.md").write_bytes(b"- one\n")
+    (folder / "memory/net.md").write_bytes(b"[x](memory/a%20b.md)\n")
+    one = curator(folder)
+    one.apply(one.plan.rename("memory/a b.md", "memory/archive/memory/a b.md"))
+    assert one.read("memory/net.md") == b"[x](memory/archive/memory/a%20b.md)\n"

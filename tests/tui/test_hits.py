@@ -371,6 +371,15 @@ def test_the_sum_says_first_why_words_may_give_more_than_they_weigh(evidence, tr
     assert head(unseen).startswith("words")
 
 
+def test_the_sum_says_an_age_as_a_person_does(trace, rows):
+    def age_line(days):
+        row = dataclasses.replace(rows[0], hit=replace(rows[0].hit, age_days=days, age_basis="name"), made={})
+        return hits.sums(row, trace, (), 77).plain.split("\n")[2].split("  ")[-1]
+
+    ages = {-3.0: "in 3 days", 0.5: "today", 1.2: "1 day old", 20.0: "20 days old", 3000.0: "8 years old"}
+    assert {days: age_line(days) for days in ages} == ages
+
+
 def test_a_deep_path_keeps_its_end(rows):
     assert short_path("projects/infrastructure-and-network/deploy-runbook-staging") == "…/deploy-runbook-staging"
     assert short_path("work/deploy-runbook") == "work/deploy-runbook"
