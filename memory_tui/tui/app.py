@@ -272,8 +272,7 @@ class MemoryApp(App[int]):
         """Say what others changed since a person last looked, and list this memory on this machine from now on."""
         from memory_tui.engine import machine
 
-        engine = self.session.engine
-        if engine is None:
+        if (engine := self.session.engine) is None:
             return
         try:
             words = engine.notes.news()

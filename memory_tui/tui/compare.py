@@ -123,8 +123,7 @@ def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
 
 def drawn(pair: Pair, width: int) -> Content:
     """Return a passage in two rows; only what differs is coloured."""
-    row = pair.row
-    if row is None:
+    if (row := pair.row) is None:
         return Content("")
     # 0 on a side that does not send it.
     left_place, right_place = (side.place if side is not None and side.sent else 0 for side in (pair.left, pair.right))

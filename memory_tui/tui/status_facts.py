@@ -219,8 +219,7 @@ def statements(
 
     `others` counts the Markdown files of the folder that are no memory.
     """
-    status = session.status
-    if status is None:
+    if (status := session.status) is None:
         yield Fact("Opening the workspace ...", style=MUTED)
         return
     lamps = (

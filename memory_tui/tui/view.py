@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui import tui
-from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.errors import Cancelled, MemoryTuiError, PathRefused, WorkspaceError
 from memory_tui.formatting import one_line
 from memory_tui.tui.keys import bindings
 
@@ -138,6 +138,13 @@ class View(Vertical):
             self.notify(f"This is a note of {one_line(owner)}, which is read-only here.", markup=False)
         return not owner
 
+    def reason(self, error: MemoryTuiError) -> str:
+        """Return why something is refused, and what to do next: of a note, that their folder is gone where it is."""
+        is_of_notes, engine = isinstance(error, WorkspaceError | PathRefused), self.session.engine
+        if is_of_notes and engine is not None and not engine.plan.workspace.is_dir():
+            return "The folder of the notes is gone; 3 says why."
+        return f"{error.message} {error.next_step}"
+
     def refuse(self, error: MemoryTuiError) -> None:
         """Say why something was not done, and what to do next; from any thread."""
-        self.notify(one_line(f"{error.message} {error.next_step}"), severity="error", markup=False, timeout=12)
+        self.notify(one_line(self.reason(error)), severity="error", markup=False, timeout=12)

@@ -207,6 +207,18 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert texts(workspace) == before
 
 
+def test_the_cursor_goes_to_what_was_taken_back(inbox):
+    def under_cursor():
+        return inbox.app.query_one("#inbox-list", Facts).fact.words
+
+    go(inbox, "look like they hold a secret").press("K").press("end").press("u")
+    assert "look like they hold a secret" in under_cursor()
+    go(inbox, "MEMORY.md:1").press("K").press("end").press("u")
+    assert under_cursor().startswith("MEMORY.md:1")
+    go(inbox, "look like they hold a secret").press("d", "y").press("end").press("u")
+    inbox.until(lambda: "look like they hold a secret" in under_cursor())
+
+
 def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_there(inbox):
     go(inbox, "The NAS password").press("enter")
     for offer in (
@@ -302,3 +314,14 @@ def test_notes_that_cannot_be_read_are_said_and_looked_through_once_they_are_bac
         assert "left out    no note" in window.text, "what is gone is left out by no rule"
         moved.rename(notes)
         window.press("4").until(lambda: "[secret]" in window.text)
+
+
+def test_a_folder_that_vanishes_under_the_app_is_said_with_the_way_to_the_reason(tmp_path):
+    notes = written(tmp_path / "notes")
+    with Window(make_app(notes, watch=True)) as window:
+        window.until(lambda: "The NAS password" in window.text)
+        notes.rename(tmp_path / "elsewhere")
+        window.until(lambda: "NOTES GONE" in window.text)
+        window.press("j").until(lambda: "The folder of the notes is gone; 3 says why." in window.text)
+        window.press("4").until(lambda: "The folder of the notes is gone; 3 says why." in window.notices)
+        assert not any("Give the folder" in said for said in window.notices)

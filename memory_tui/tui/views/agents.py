@@ -241,8 +241,7 @@ class AgentsView(View):
             for scope in row.host.scopes
             for words, log in (("log here what it asks and gets", True), ("log nothing", False))
         }
-        made = row.connection
-        if made is not None:
+        if (made := row.connection) is not None:
             offers |= {"test": "start its server as it does, and ask it", "disconnect": "disconnect it"}
 
         def do(choice: str | None) -> None:

@@ -323,8 +323,7 @@ class HistoryView(View):
 
     async def action_restore(self) -> None:
         """Choose a text that a note had, and bring it back."""
-        entry = self.entry
-        if entry is None:
+        if (entry := self.entry) is None:
             self.notify("No change is under the cursor.", markup=False)
             return
         options = [(id_, one_line(words)) for id_, words in (*versions(entry, self.path), *steps(entry, self.past))]

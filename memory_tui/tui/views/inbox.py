@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -201,8 +201,10 @@ class InboxView(View):
         """The keys of the rows that are opened: groups, what is counted, and checks that are off."""
         self.planned: dict[str, Change | str] = {}
         """What would be changed, or why nothing can be, by the ids of the findings."""
-        self.steps: list[tuple[str, _Decision] | None] = []
-        """What was done here, the last step last; None for a change of notes, which the app takes back."""
+        self.steps: list[tuple[str, _Decision]] = []
+        """What was done here, the last step last; without words for a change of notes, which the app takes back."""
+        self.awaited: Collection[str] = ()
+        """The ids of findings that come back, because a step was taken back: the cursor goes to them."""
         self.checking = self.due = False
         """Whether notes changed that were not looked at since, and whether a look at them waits for its time."""
         self.seconds = 0.0
@@ -312,6 +314,11 @@ class InboxView(View):
             rows.show([Fact("Looking through the notes ...", style=MUTED)])
             return
         rows.show(listed(self.groups, self.findings, self.hidden, self.unfolded))
+        backs = (group for group in self.groups if any(item.id in self.awaited for item in group.suggestions))
+        if back := next(backs, None):
+            # One line that came back to others has a row of its own, where that is listed.
+            line_row = rows.position(f"line:{min(self.awaited)}") if len(self.awaited) == 1 else None
+            rows.highlighted, self.awaited = line_row or rows.position(f"group:{back.id}"), ()
         self.session.decisions = None if self.checking else len(self.groups)
         self.screen.query_one(FirstLine).show_count(self.NAME, "…" if self.checking else len(self.groups))
         self.explain()
@@ -428,7 +435,7 @@ class InboxView(View):
 
     def changed(self, group: Group, applied: AppliedChange) -> None:
         """Remember that a change of notes was the last step; list no more what stands in notes that it changed."""
-        self.steps.append(None)
+        self.steps.append(("", {item.id: 0.0 for item in group.suggestions}))
         # A person waits for what the change did, so the next look does not wait for the last one's length.
         self.seconds = 0.0
         paths = {file.path for file in applied.change.files}
@@ -471,9 +478,7 @@ class InboxView(View):
         With `none` they are harmless, which is learnt.
         """
         ends = {item.id: end for item in group.suggestions}
-        became = until(end, group.suggestions[0]) if end else "open again"
-        if none:
-            became = "taken for none"
+        became = "taken for none" if none else until(end, group.suggestions[0]) if end else "open again"
         words = f"{plural(len(ends), 'finding')} {became}"
         put = partial(self.put, ends=ends, words=f"{words}; u takes it back.", none=none)
         self.perform(put, lambda: self.record(words, ends, none=none))
@@ -507,10 +512,10 @@ class InboxView(View):
 
     def undo(self) -> bool:
         """Take the last decision back; a change of notes is the app's to take back."""
-        last = self.steps.pop() if self.steps else None
-        if last is None:
+        words, ends = self.steps.pop() if self.steps else ("", {})
+        self.awaited = ends.keys()
+        if not words:
             return False
-        words, ends = last
         put = partial(self.put, ends=ends, words=f"You took back {words}.")
         self.perform(put, partial(self.hide, ends, again=True))
         return True

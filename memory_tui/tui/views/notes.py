@@ -265,7 +265,7 @@ class NotesView(View):
         try:
             page = tui.note_facts.page(engine, path, line or self.reader.line, row)
         except MemoryTuiError as error:
-            page = NotePage(path, problem=f"{error.message} {error.next_step}")
+            page = NotePage(path, problem=self.reason(error))
         self.call_later(self.loaded, page, line)
 
     def loaded(self, page: NotePage, line: int) -> None:
@@ -379,8 +379,7 @@ class NotesView(View):
             return
         self.words = words
         seen = enumerate(map(str.casefold, reader.seen), self.page.first)
-        numbers = [number for number, text in seen if words.casefold() in text]
-        if numbers:
+        if numbers := [number for number, text in seen if words.casefold() in text]:
             reader.go(next((number for number in numbers if number > reader.line), numbers[0]))
         else:
             self.notify(f'"{one_line(words)}" is not in this note.', markup=False)
@@ -584,8 +583,7 @@ class NotesView(View):
 
 def index_pane(session: Session) -> Content:
     """Return two lines about the index: a folder that is gone or its freshness and last sync, then the watcher."""
-    status = session.status
-    if status is None:
+    if (status := session.status) is None:
         return Content.styled("The index is being opened.", "$foreground-muted")
     gone = [root for root in status.roots if root.state != "there"]
     is_current, state = freshness(status)

@@ -502,8 +502,7 @@ class SearchView(View):
 
     def draw(self) -> None:
         """Draw level, list, why and ranking of the answer."""
-        answer = self.answer
-        if answer is None:
+        if (answer := self.answer) is None:
             self.invite()
             return
         self.write("#level", self.level(answer))
