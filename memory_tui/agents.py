@@ -285,31 +285,34 @@ def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
 
 
 def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: str, answer: str) -> TurnRecall:
-    """Return the recall that `use` tells of, with what became of it in the `answer` to what a person `said`.
-
-    An answer quotes a passage where it repeats words that no other passage has, nor the person or the question.
-    """
-    # A host keeps the answer of the memory as data, or only its text.
+    """Return the recall that `use` tells of, with what became of it in the `answer` to what a person `said`."""
+    # A host keeps the answer of the memory as data, or only its text: a search has `results`, a read has `path`.
     result = use.details if {"results", "path"} & use.details.keys() else answer_in(use.text)
     # What memory_get read is one row by itself.
     rows = [row for row in result.get("results", [result]) if isinstance(row, dict)] if use.succeeded else []
-    # Of each row its place, and the text that the agent got; what has no path is no passage.
-    passages = [(recall_log.hit_of(row), str(row.get("snippet") or row.get("text") or "")) for row in rows]
-    passages = [(hit, text) for hit, text in passages if hit.path]
-    runs_of_person = _runs(f"{said}\n{use.args.get('query')}")
-    runs_of_passages = [_runs(text) - runs_of_person for _, text in passages]
-    # A quotation is a run of words that the answer repeats and that one passage alone has.
-    counts = Counter(run for runs in runs_of_passages for run in runs)
-    in_one_passage = {run for run, count in counts.items() if count == 1}
-    repeated = [runs & _runs(answer) for runs in runs_of_passages]
-    quoted_hits = [hit for (hit, _), runs in zip(passages, repeated, strict=True) if runs & in_one_passage]
-    quoted = tuple(citation(hit.path, *hit.lines) for hit in quoted_hits)
-    similar = 0 if quoted else len([runs for runs in repeated if runs])
+    # What has no path is no passage.
+    places = [(hit, row) for row in rows if (hit := recall_log.hit_of(row)).path]
+    passages = [(hit, str(row.get("snippet") or row.get("text") or "")) for hit, row in places]
+    quoted, similar = _quotations(passages, f"{said}\n{use.args.get('query')}", answer)
     entry = _entry(session, use, result, [hit for hit, _ in passages])
     logged = [recall for recall in log.entries if _is_same(recall, entry, use.end)]
     # Only OpenClaw's own agents are in its journal.
     confirmed = session.host == "openclaw" and any(_is_same(noted, entry, use.end) for noted in journal.entries)
     return TurnRecall(logged[-1] if logged else entry, quoted, similar, confirmed)
+
+
+def _quotations(passages: Sequence[tuple[LoggedHit, str]], question: str, answer: str) -> tuple[tuple[str, ...], int]:
+    """Return the citations of the passages that an answer quotes, and where there is none, how many it resembles.
+
+    It quotes a text where it repeats a run of words that no other text has, nor the `question`: what a person said and
+    the agent asked.
+    """
+    runs_of_question, runs_of_answer = _runs(question), _runs(answer)
+    runs_of_texts = [_runs(text) - runs_of_question for _, text in passages]
+    counts = Counter(run for runs in runs_of_texts for run in runs)
+    repeated = [(hit, runs & runs_of_answer) for (hit, _), runs in zip(passages, runs_of_texts, strict=True)]
+    quoted = [citation(hit.path, *hit.lines) for hit, runs in repeated if any(counts[run] == 1 for run in runs)]
+    return tuple(quoted), 0 if quoted else len([runs for _, runs in repeated if runs])
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:

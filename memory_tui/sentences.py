@@ -710,11 +710,11 @@ TABLE: Mapping[str, Sentence] = {
 }
 
 
-def why_empty(row: Notice, profile: str) -> tuple[str, str]:
-    """Return why nothing was recalled under `profile`, by the notice `row`, and what to do next."""
-    if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
-        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
-    return row.message, row.next_step
+def why_empty(cause: Notice, profile: str) -> tuple[str, str]:
+    """Return why nothing was recalled under `profile`, which is the notice `cause`, and what to do next."""
+    if cause.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
+        return cause.message, f"{cause.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
+    return cause.message, cause.next_step
 
 
 # --- notices that several places give --------------------------------------------------------------------------------

@@ -460,10 +460,11 @@ def config(args: argparse.Namespace) -> int:
         *(change.notes if summaries else ()),
         *change.diff().splitlines(),
     ]
-    may = agreed(args, lines, f"Write to {change.target}?" if change.files else "")
-    written = change.write() if may else ()
+    # Without a question the answer is no.
+    written = change.write() if agreed(args, lines, f"Write to {change.target}?" if change.files else "") else ()
+    is_shown_only = args.dry_run or args.json
     # Where nothing was to be written, or only to be shown, no consent is missing.
-    require_written(written or not change.files or args.dry_run or args.json)
+    require_written(written or not change.files or is_shown_only)
     left = [{"key": key, "reason": reason} for key, reason in change.left]
     data = {"target": str(change.target), "changes": to_builtins(change.changes), "left": left, "notes": change.notes}
     data |= {"diff": change.diff(), "written": bool(written), "backups": [file.backup for file in written]}

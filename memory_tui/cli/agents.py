@@ -138,7 +138,7 @@ def _status(args: argparse.Namespace) -> int:
         connected = [_state(host, link) for link in links if link.host == name]
         rows += connected or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)
-    return show(args, {"hosts": rows}, [line for row in rows for line in _lines(row)], int(failed))
+    return show(args, {"hosts": rows}, [line for row in rows for line in _status_lines(row)], int(failed))
 
 
 def _state(host: Host, link: HostConnection) -> dict[str, Any]:
@@ -170,8 +170,9 @@ def _logged(entry: recall_log.RecallEntry | None) -> dict[str, object] | None:
     return {**figures, "outcome": entry.outcome or None}
 
 
-def _lines(row: dict[str, Any]) -> list[str]:
+def _status_lines(row: dict[str, Any]) -> list[str]:
     """Return a row of the status as text: the connection, then what needs attention."""
+    # Only the row of a recorded connection has a scope.
     if "scope" not in row:
         return [f"{row['title']}: not connected. memory-tui connect {row['host']} connects it."]
     where = f"{row['title']} ({row['project']})" if "project" in row else row["title"]

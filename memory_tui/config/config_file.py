@@ -846,7 +846,8 @@ class _Reading:
     def _custom_provider(self) -> None:
         """Let a provider that `models.providers` defines count as the known one whose protocol (`api`) it speaks.
 
-        Its address, key and headers then stand for those of the known one. An `api` that nobody here knows is left.
+        Its address, key and headers then stand for those of the known one. An `api` that nobody here knows is left. A
+        server with an address and no `api` is taken to embed as OpenAI does.
         """
         entry = self.entries.get("provider")
         if entry is None or entry.value in (*PROVIDERS, *settings.NOT_ASKED):
@@ -858,6 +859,7 @@ class _Reading:
         api = provider.get("api")
         wire = str(api.value) if api else ""
         if not api and provider.get("baseUrl"):
+            # Each of these names means that.
             wire = settings.COMPATIBLE_APIS[0]
         name = "openai-compatible" if wire in settings.COMPATIBLE_APIS else wire
         if name not in registry.ACCOUNTS:
@@ -865,7 +867,8 @@ class _Reading:
         self.entries["provider"] = replace(entry, value=name)
         self.account = account
         for member in ("baseUrl", "apiKey", "headers"):
-            # Nothing of another account of that wire goes to this one's address.
+            # The setting has the path of the known provider, and the value of this one. What the known one has there
+            # goes, so that no key or header of it reaches the address of this one.
             key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{member}"]
             self.entries.pop(key.path, None)
             self._take(key, provider.get(member), f"models.providers.{account}.{member}")

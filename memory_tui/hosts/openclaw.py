@@ -71,7 +71,7 @@ def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     path, folder = places.openclaw_path(), installed_folder()
     files = _plugin_files(folder).items()
     copies = [FileEdit(copy, (HostChange("copy", (), file.read_text("utf-8")),)) for file, copy in files]
-    # Our plugin wants the program and the words before its command apart, and adds the options by itself.
+    # `command` is the program alone; `args` are the words between it and `mcp`, which the plugin adds with its options.
     program, *args = wiring.program
     settings = {"command": program, "profile": wiring.profile, "args": args, "logRecalls": wiring.log}
     config = {name: value for name, value in settings.items() if value}

@@ -370,7 +370,10 @@ class BatchJobs:
         """The last news, so that none is told twice."""
 
     def wait(self) -> bool:
-        """Wait until the job is due; return False at once where none is. Raises Cancelled when the chain is closed."""
+        """Sleep for `pause`, until the job is due; return False at once where none is, or jobs are not waited for.
+
+        Raises Cancelled when the chain is closed.
+        """
         service = self._chain.batches()
         if service is None or self.due is None or not service.jobs.wait:
             return False

@@ -499,6 +499,7 @@ def _copy_attributes(descriptor: int, like: int) -> None:
             with suppress(PermissionError):
                 os.fchown(descriptor, owner, status.st_gid)
                 break
+    # Of `durable.calls`, which know a system without modes, and of which tests let each fail.
     durable.calls.chmod(descriptor, stat.S_IMODE(status.st_mode))
     if not hasattr(os, "listxattr"):
         return

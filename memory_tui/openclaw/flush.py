@@ -191,11 +191,12 @@ def near(config: Config) -> tuple[Nearness, ...]:
 def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
     """Return what the host keeps of a session in its `entry`; `newer` tells that this is of the database of 2026.9.
 
-    The count of tokens is fresh there only where it is marked as fresh; in older files it is, unless it is marked as
-    stale. Of an empty entry nothing is known.
+    The count of tokens is fresh there only where it is marked as fresh and counted in the way of `totalTokensVersion`
+    1; in older files it is, unless it is marked as stale. Of an empty entry nothing is known.
     """
     flushed_at = entry.get("memoryFlushAt")
     flushed_in = entry.get("memoryFlushCompactionCount")
+    # 2026.9 writes the compaction count of a flush that succeeded into `memoryFlush`, older releases beside it.
     flush = entry.get("memoryFlush")
     if isinstance(flush, dict) and flush.get("kind") == "succeeded":
         flushed_in = flush.get("compactionCount", flushed_in)

@@ -166,9 +166,9 @@ class StaticTable:
         import numpy as np
 
         sums = np.empty((len(bounds) - 1, DIMS), np.float32)
-        # A product with a matrix of weights sums up several times as quickly as `reduceat` does, for a few lines at a
-        # time: it has a row for each of these lines, and the scale of a token in the row of its line alone.
-        # Line n is row n modulo _LINES_A_PRODUCT, and each token is a column.
+        # One matrix of 8 rows serves every group of 8 lines: each group has its own columns, one a token, with its
+        # scale in the row of its line, and 0 in the others. The product of these columns with the vectors of the tokens
+        # is the sums of the lines, several times as quickly as `np.add.reduceat` has them.
         weights = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
         line_of_token = np.repeat(np.arange(len(sums)), np.diff(bounds))
         weights[line_of_token % _LINES_A_PRODUCT, np.arange(len(ids))] = self.scale[ids]

@@ -31,6 +31,7 @@ NONE = "none"
 _FIRST_PAUSE, _LONGEST_PAUSE, _LASTING_PAUSE = 30.0, 600.0, 300.0
 """Seconds: of a failure that passes by itself at first, and at most; of one that a person has to mend."""
 _MOST_DOUBLINGS = 5
+"""So many reach the longest pause; without a bound the power of 2 is too large for a float after 1,000 failures."""
 _PROBE = "A note about embeddings."
 Role = Literal["chosen", "automatic", "fallback"]
 Health = Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
@@ -392,7 +393,8 @@ def create(name: str, settings: ProviderSettings) -> Provider:
 def _pause_after(failure: ProviderFailure, earlier: int) -> float:
     """Return how many seconds a provider is left alone after `failure`, which `earlier` failures in a row went before.
 
-    A failure that passes by itself doubles the pause each time; one that a person has to mend has always the same.
+    A failure that passes by itself doubles the pause each time; one that a person has to mend has always the same. The
+    pause is never shorter than the `retry_after` of the failure.
     """
     doubled = min(_FIRST_PAUSE * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_PAUSE)
     return max(doubled if failure.state in providers.PASSING else _LASTING_PAUSE, failure.retry_after or 0)
@@ -675,7 +677,7 @@ class ServingProvider(Struct, frozen=True):
 
     @property
     def fine(self) -> bool:
-        """Whether who was asked for answers, or nothing stands in the way."""
+        """Whether the provider that was chosen answers, or would as soon as it is asked; also where none is wanted."""
         return self.standing in ("ok", "not asked", "off", "not indexed")
 
     @property

@@ -205,7 +205,7 @@ class Mirror:
 
     def _run(self) -> None:
         """Fetch what is new, on the thread that goes on behind."""
-        # Whoever waits is told.
+        # `refresh` keeps the failure for whoever waits.
         with suppress(MemoryTuiError):
             self.refresh()
 

@@ -196,11 +196,11 @@ class SavedQuestions(Dialog[str]):
 
     def on_mount(self) -> None:
         """Read and measure."""
-        self.read()
+        self.update()
 
     @work(thread=True, exclusive=True, group="saved")
-    def read(self, *changes: NotebookChange) -> None:
-        """Read the saved questions, ask those that were not asked yet, and measure."""
+    def update(self, *changes: NotebookChange) -> None:
+        """Apply `changes` to the saved questions, read them, ask those that were not asked yet, and measure."""
         worker, settings = get_current_worker(), self.view.session.settings
         notebook = self.view.attempt(lambda engine: edited(engine, *changes))
         if notebook is None or settings is None:
@@ -263,7 +263,7 @@ class SavedQuestions(Dialog[str]):
     def select(self, event: OptionList.OptionSelected) -> None:
         """Ask it, or save the one on screen."""
         if event.option.id == NEW:
-            self.read(kept(self.question))
+            self.update(kept(self.question))
         else:
             self.dismiss(self.chosen())
 
@@ -275,7 +275,7 @@ class SavedQuestions(Dialog[str]):
             return
         text = Content(f"{one_line(query.text)}\n\nIts {plural(len(query.labels), 'mark')} go with it.")
         question = Confirm("Forget this question?", text, "Forget it")
-        forget = if_answered(lambda _: self.read(lambda notebook: notebook.without(query.text)))
+        forget = if_answered(lambda _: self.update(lambda notebook: notebook.without(query.text)))
         await self.app.push_screen(question, forget)
 
     def action_do(self) -> None:

@@ -47,7 +47,7 @@ def shape_of(folder: Path) -> Shape:
     try:
         listed = _POINTER.findall(index.read_text("utf-8", "replace"))
     except OSError:
-        # The scan says so.
+        # That it cannot be read is told by the scan.
         return "workspace"
     return "facts" if any((folder / name).is_file() for name in listed) else "workspace"
 

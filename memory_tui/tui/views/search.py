@@ -306,8 +306,9 @@ class SearchView(View):
 
     @on(Input.Changed, "#query")
     def typed(self) -> None:
-        """Ask what stands in the box; at rest, where the provider or QMD is not in this process."""
+        """Ask what stands in the box; at rest, where a provider elsewhere, QMD or a shared index answers."""
         self.misses = MISSES
+        # A question that a person types is not about the line; one that is put here, or is to be typed for it, is.
         if self.box.has_focus and not self.is_going:
             self.place = None
         self.wait_no_more()
@@ -718,7 +719,8 @@ class SearchView(View):
         ask = partial(answer.engine.search.gather, cancel=stop)
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
         questions, _ = rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True)
-        # Where no note answers a word of the passage would make another question of it.
+        # An answer is kept back because no note answers the question; a word added from the passage would make it
+        # another question.
         return [question for question in questions if not (question.word and answer.trace.keeps_back)]
 
     def solve(self, rowid: int, trace: Trace, without: str, remedies: list[Remedy], *, is_last: bool) -> None:
@@ -755,7 +757,10 @@ class SearchView(View):
             self.refresh_bindings()
 
     def entitle_remedies(self) -> None:
-        """Say over the remedies which keys try one, from where the focus is."""
+        """Say over the remedies which keys try one, from where the focus is.
+
+        `]` arms the passage; then enter tries its first remedy.
+        """
         is_here = self.remedy_list.has_focus
         more = "; tab ↓ more" * (len(self.remedies) > 1 and not is_here)
         keys = f"enter tries it{more}" if is_here or self.armed is not None else "] then enter tries it"
