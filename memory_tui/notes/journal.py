@@ -565,7 +565,8 @@ class Journal:
 
     def _tidy(self, connection: apsw.Connection, scope: int) -> None:
         """Delete the texts, and the notes of a workspace, that nothing names."""
-        connection.execute(_sql("drop"))
+        connection.execute(_sql("unused_texts"))
+        # A note without a text is gone; it is kept while an edit names it.
         sql = "DELETE FROM note_path WHERE scope = ? AND blob IS NULL AND id NOT IN (SELECT path FROM note_edit)"
         connection.execute(sql, (scope,))
 

@@ -50,7 +50,7 @@ WITH RECURSIVE chain (id, step) AS (
   SELECT ?, 0 UNION ALL SELECT base, step + 1 FROM chain JOIN note_blob USING (id) WHERE base NOT NULL
 ) SELECT count(*) FROM chain
 
--- drop: texts that neither a change nor a note names, nor one of those rests on
+-- unused_texts: deletes the texts that neither a change nor a note names, nor one of those rests on
 WITH RECURSIVE needed (id) AS (
   SELECT before FROM note_edit UNION SELECT after FROM note_edit UNION SELECT blob FROM note_path
   UNION SELECT base FROM needed JOIN note_blob USING (id)
