@@ -451,7 +451,7 @@ def listed_tools(*, shared: bool = False) -> dict[str, dict[str, Any]]:
     tools: list[dict[str, Any]] = json.loads(_SCHEMAS.with_name("tools.json").read_text("utf-8"))
     for tool in tools:
         for key in tool.keys() & {"inputSchema", "outputSchema"}:
-            # The file names each schema, such as SearchInput; what a shared index adds to it has another name.
+            # The file names each schema, such as SearchArguments; what a shared index adds to it has another name.
             schema = schemas()[tool[key]]
             added = tool[key].replace("Search", "Shared").replace("GetAnswer", "SharedAnswer")
             more = schemas()[added]["properties"] if shared else {}

@@ -1,7 +1,7 @@
 """An edit is planned, then made: the planner turns a wish into new text, the curator previews, writes and undoes it.
 
-Whose bytes they are cannot be told: an agent may have written to the note while the program had it. So the change
-says what the note was before and what it was after, and names those changes of the journal that were made meanwhile.
+Whose bytes an edit in another program holds cannot be told: an agent may have written to the note meanwhile. So that
+change says what the note was before and after, and names the changes of the journal that were made in between.
 
 Making a change waits for the disk, for the journal and at worst a second or two for another program, so it belongs on
 a worker thread. Planning reads one or two notes and writes nothing.
