@@ -629,7 +629,11 @@ TABLE: Mapping[str, Sentence] = {
         brief="not a candidate",
     ),
     "copy_of": Sentence(
-        "The same {what} stands at {citation}, which takes its place: an answer gives a {what} one place.",
+        lambda what, citation: (
+            f"The same passage stands at {citation}, which takes its place: an answer gives a passage one place."
+            if what == "passage"
+            else f"Its line with your words stands at {citation}, which takes its place: no line has much more of them."
+        ),
         brief="shown elsewhere",
     ),
     "unreadable_project": Sentence(
@@ -699,9 +703,7 @@ TABLE: Mapping[str, Sentence] = {
     ),
     "notes_never_delivered": Sentence("No logged search or read delivered {notes:of note}."),
     "path_gone": Sentence("{path} is not there."),
-    "unlisted": Sentence(
-        "MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
-    ),
+    "unlisted": Sentence("MEMORY.md does not point to it, so no session of Claude Code knows of it. Add: {line}"),
     "beyond_budget": Sentence(_beyond_budget),
     "beginning_examined": Sentence(
         "Only its first {lines:of line} were examined, because it is long. Split it into days or topics."

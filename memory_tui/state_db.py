@@ -214,9 +214,7 @@ def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:
 
 def mark_taken_over(connection: apsw.Connection, name: str, scope: str) -> None:
     """Write down that the file of an earlier release was read."""
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT, scope TEXT, PRIMARY KEY (name, scope)) STRICT"
-    )
+    connection.execute("CREATE TABLE IF NOT EXISTS taken_over (name TEXT, scope TEXT, PRIMARY KEY(name, scope)) STRICT")
     connection.execute("INSERT INTO taken_over VALUES (?, ?)", (name, scope))
 
 

@@ -77,9 +77,7 @@ class Suggestion(Struct, frozen=True):
         """Identify the finding: 12 hex digits, independent of its line number."""
         twin = self.other.path if self.other else ""
         parts = [self.kind, self.place.path, self.seen, twin, self.new_name]
-        if self.occurrence:
-            parts.append(str(self.occurrence))
-        return _identifier(parts)
+        return _identifier(parts + [str(self.occurrence)] * bool(self.occurrence))
 
 
 def _identifier(parts: Sequence[str]) -> str:

@@ -437,12 +437,13 @@ def _untrusted(run: Examination) -> Iterator[Suggestion]:
 
 
 def _lost(run: Examination) -> Iterator[Suggestion]:
-    """Yield the lines that other programs took out of notes, masked, as a passage at the top of the note."""
+    """Yield the lines that other programs took out of notes, masked, as a passage where the first one stood."""
     for note in run.inputs.lost:
         finding = notice(
             "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by
         )
-        place = Passage(note.path, 1, 1, _excerpt(secret_finder.masked("\n".join(note.lines), _mask)))
+        text, at = secret_finder.masked("\n".join(note.lines.values()), _mask), min(note.lines)
+        place = Passage(note.path, at, at, _excerpt(text))
         yield Suggestion(place, finding, f"lost {note.change}", change=note.change)
 
 

@@ -360,26 +360,27 @@ class LostNote(Struct, frozen=True):
     path: str
     change: int
     at: float
-    lines: tuple[str, ...]
+    lines: Mapping[int, str]
+    """By the number that each had."""
     is_gone: bool
     by: str
 
 
-def lost_lines(before: str, after: str) -> list[str]:
-    """List the lines of `before` that `after` lacks; blanks at their ends, blank lines and annotations do not count."""
-    remaining = Counter(_said(after))
-    lost = []
-    for line in _said(before):
+def lost_lines(before: str, after: str) -> dict[int, str]:
+    """Return the lines of `before` that `after` lacks, by number; blank ones and annotations do not count."""
+    remaining = Counter(_said(after).values())
+    lost = {}
+    for number, line in _said(before).items():
         if remaining[line]:
             remaining[line] -= 1
         else:
-            lost.append(line)
+            lost[number] = line
     return lost
 
 
-def _said(text: str) -> list[str]:
-    """Return the lines of a text that say something, without annotations and blanks at their ends."""
-    return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
+def _said(text: str) -> dict[int, str]:
+    """Return the lines of a text that say something, without annotations and blanks at their ends, by number."""
+    return {at: line.strip() for at, line in enumerate(without_markers(text).split("\n"), 1) if line.strip()}
 
 
 def is_loss(journal: Journal, edit: Edit) -> bool:
@@ -427,11 +428,11 @@ def lost_notes(
                 # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
                 continue
             lines = lost_lines(before, (now or b"").decode("utf-8", "replace"))
-            newer = [line for note in losses if note.path == edit.path for line in note.lines]
+            newer = [line for note in losses if note.path == edit.path for line in note.lines.values()]
             elsewhere = [text for path, text in texts if path != edit.path]
             # It is a loss unless one other note, or the newer losses of this note, hold all of its lines.
-            if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-                losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), is_gone=now is None, by=who(edit)))
+            if all(lost_lines("\n".join(lines.values()), text) for text in ("\n".join(newer), *elsewhere)):
+                losses.append(LostNote(edit.path, edit.id, edit.at, lines, is_gone=now is None, by=who(edit)))
     return losses[::-1]
 
 

@@ -260,10 +260,9 @@ class AnswerLevel(Struct, frozen=True):
 
     @property
     def in_part(self) -> str:
-        """Return which words of a found question stand nowhere together; empty where its best window has all."""
-        has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
-        part = f"{has} nowhere with {lacks}" if has else f"only words faintly like {lacks}"
-        return part if self.level == "found" and lacks else ""
+        """Return which words of a found question its best window lacks; empty where it has all."""
+        lacks = quoted(self.signals.lacks, 3)
+        return f"the best lines lack {lacks}" if self.level == "found" and lacks else ""
 
     @property
     def sentence(self) -> str:

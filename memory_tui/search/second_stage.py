@@ -754,10 +754,11 @@ class SecondStage:
             okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
             np.maximum.reduceat(inside.held, by_window),
         ]
-        # A heading answers nothing where there is another line: those have its words, and no cosine takes away 2.
-        is_heading = passages.under == 0
-        answering = np.where(is_heading, 0.0, inside.answering)
-        line = best_of_each(answering, inside.line_cosine - 2.0 * is_heading, texts.lines_from)
+        # A heading answers nothing where there is another line: those have its words, and no cosine takes away 2. Less
+        # still does a line without a letter, which has none of the characters; a first one has a space.
+        dull = np.where(passages.letter_counts < 2, 2, passages.under == 0)
+        answering = np.where(dull, 0.0, inside.answering)
+        line = best_of_each(answering, inside.line_cosine - 2.0 * dull, texts.lines_from)
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from)
         # The last line of each window.
         ends = np.append(starts[1:], len(passages.lines)) - 1

@@ -16,7 +16,7 @@ from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import Trace
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.second_stage import CANDIDATES
+from memory_tui.search.second_stage import CANDIDATES, LIKE
 from memory_tui.search.trace import Candidate
 from memory_tui.sentences import Notice, ordinal, quoted
 from memory_tui.tokens import as_asked
@@ -54,8 +54,10 @@ STEPS: Mapping[str, str] = {
     **{"base": "1st look", "rerank": "2nd look", "next to": "beside", "mmr": "variety", "gate": "sent"},
 }
 """What the sum calls a step."""
-LIKES = {"like words": "words like them", "letters": "pieces of them", "line words": "common ones"}
-"""What a passage without the words has, by the measure of the second look that gives most."""
+LIKES = {"like words": ("a faint likeness to them", "words like them"), "letters": ("pieces of them",) * 2}
+LIKES["line words"] = ("common ones",) * 2
+"""What a passage without the words has, by the measure of the second look that gives most; the second from LIKE on:
+below it no single word need be like one of the question."""
 LEVELS: Mapping[str, tuple[str, str, str]] = {
     "found": ("✓", GOOD, "Found"),
     "in part": ("~", WARN, "In part"),
@@ -233,11 +235,9 @@ def rows(
         source = evidence.texts.get(hit.chunk.rowid, asked.text if asked else "")
         text = hit_text(hit, source, words, day_of(evidence), LONGEST)
         # A log of this workspace is called by its day, any other note by its path: an archive has the same days again.
-        name = text.name.partition(":")[0]
         path = hit.chunk.path.removeprefix("memory/").removesuffix(".md")
-        if "/" in path or not date_of(hit.chunk.path):
-            name = short_path(safe(path))
-        name = one_line(f"{name} {text.title}")
+        is_log = "/" not in path and date_of(hit.chunk.path)
+        name = one_line(f"{text.name.partition(':')[0] if is_log else short_path(safe(path))} {text.title}")
         sent = hit.verdict.kind == "recalled" and not trace.keeps_back and place > 0
         age = age_in_list(age_of(hit, day_of(evidence)))
         row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, tuple(text.marks))
@@ -297,7 +297,7 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     reason = f"{share} your words"
     if why == trace.side.plan.unmatched:
         # No word is in a note, so what is held are words that are only like them.
-        like = "" if share == "none of" else ", only like ones"
+        like = "" if share == "none of" or (level.signals.lacks and not level.signals.has) else ", only like ones"
         limits, reason = "", f"none of your {'main ' * bool(trace.side.plan.dropped)}words{like}"
         kind = "in part" if kind == "found" else kind
     elif kind == "found":
@@ -314,8 +314,11 @@ def _level_sentence(trace: Trace) -> tuple[str, str]:
     return f"{sign} {words}: {', '.join(filter(None, (level.in_part or reason, limits)))}.", style
 
 
-def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
-    """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
+def level_line(trace: Trace, width: int, ranking: str = "", tried: Sequence[object] = ()) -> Content:
+    """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read.
+
+    No key is told for that where it first takes back something else that was `tried`.
+    """
     sent, cut = sent_of(trace), other_cut(trace)
     head, style = _level_sentence(trace)
     number = f"{'about ' if cut else ''}{sent or 'nothing'}"
@@ -326,10 +329,11 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     ends = [(end, MUTED) for end in (f"{ranking}   c compares", ranking, ranking.removeprefix("ranking: ")) if ranking]
     if cut or trace.side.plan.readings:
         # How words were read, which a key undoes, is said before all that is sent, which the list shows too.
-        key, (one, *more) = "c compares" if cut else "u undoes", [cut] if cut else trace.side.plan.readings
+        one, *more = [cut] if cut else trace.side.plan.readings
+        key = "c compares" if cut else "" if tried else "u undoes"
         short = f"{one_line(one.partition(' → ')[0], 30)} read otherwise" * (not cut)
         words = ["; ".join([one, *more]), *[f"{one} and {len(more)} more"] * bool(more), short]
-        ends = [(f"{one_line(end)}  {key}".lstrip(), WARN) for end in words]
+        ends = [(f"{one_line(end)}  {key}".strip(), WARN) for end in words]
         gets += [f"{number} sent.", ""] * (not cut)
     # A verdict without its reason leaves room for a word that was read otherwise.
     heads = [(head, each) for each in gets] + [(f"{head.partition(':')[0]}.", "")] * bool(trace.side.plan.readings)
@@ -364,16 +368,17 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     if not holds:
         return f"has none of the words {'that count' if trace.side.plan.dropped else 'you asked for'}{like}"
     if not lacks:
-        apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
-        return f"has the words you asked for{', but not together' if apart else ''}"
+        # By what its best window holds; of a passage that nobody looked into nothing is known.
+        held = {part.name: part.value for part in row.hit.second.measures} if row.hit.second else {}
+        return f"has the words you asked for{', but not together' * (held.get('like words', 1.0) < SHARES[0][0])}"
     return f"has {quoted(holds, 3)}, but not {' or '.join(lacks[:2])}{' and more' if len(lacks) > 2 else ''}"
 
 
 def _most_like(row: Row) -> str:
     """Return the measure of the second look that gives most to a passage without the words; empty where none does."""
     measures = row.hit.second.measures if row.hit.second and row.sums[0].points >= 0.005 else ()
-    _, most = max(((part.points, LIKES[part.name]) for part in measures if part.name in LIKES), default=(0, ""))
-    return most
+    likes = ((part.points, LIKES[part.name][part.value >= LIKE]) for part in measures if part.name in LIKES)
+    return max(likes, default=(0, ""))[1]
 
 
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
@@ -445,9 +450,8 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
     # Of the same passages as are counted above the list.
     place = f"{ordinal(row.place)} of {trace.funnel['candidates']:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<{wide}} {figure(row.hit.score):>4}", "bold")
-    total = Content.assemble(
-        score, f"  {place}", ("   m marks it right or wrong" * bool(key and wide < len(BESIDE)), MUTED)
-    )
+    marks = Content.styled("   m marks it right or wrong" * bool(key and wide < len(BESIDE)), MUTED)
+    total = Content.assemble(score, f"  {place}", marks)
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
 
 
@@ -468,9 +472,8 @@ def sums_in_a_line(row: Row, width: int) -> Content:
         if line.cell_length <= width:
             break
     room = width - line.cell_length
-    return (
-        line + Content.styled(f"{SUM:>{room}}" if room > len(SUM) + 1 else "", MUTED) if room >= 0 else fit(line, width)
-    )
+    key = Content.styled(f"{SUM:>{room}}" if room > len(SUM) + 1 else "", MUTED)
+    return line + key if room >= 0 else fit(line, width)
 
 
 def _sum(part: Part, cells: int) -> Content:

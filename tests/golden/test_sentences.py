@@ -159,7 +159,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"level": level, "part": part, "held": 0.79, "share": 0.79 if part else 0.3, "needs": 0.36}
         for level, part in (
             ("found", ""),
-            ("found", '"router" nowhere with "walrus"'),
+            ("found", 'the best lines lack "walrus"'),
             ("nearby only", ""),
             ("nothing holds these words", ""),
         )

@@ -46,10 +46,10 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, prof
         (notes / DAY).write_text(OTHER)
         engine.index.sync()
         (one,) = lost(engine)
-        assert (one.place.path, one.actions[0]) == (DAY, "restore")
+        assert (str(one.place), one.actions[0]) == (f"{DAY}:3", "restore"), "where the first of them stood"
         assert "lost 3 lines of text to somebody" in one.reason
         made = engine.notes.curator.apply(checks.changes([one], "restore", engine.notes.curator))
-        assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
+        assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == {}
         assert lost(engine) == []
         engine.notes.curator.undo(made.entry.id)
         assert (notes / DAY).read_text() == OTHER
@@ -115,7 +115,7 @@ _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
 def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     before, now = (end.join(lines) + end * closed for lines in (old, new))
     found = history.together(before.encode(), now.encode()).decode()
-    assert lost_lines(before, found) == lost_lines(now, found) == []
+    assert lost_lines(before, found) == lost_lines(now, found) == {}
 
 
 def test_a_note_that_somebody_removes_is_a_loss_and_one_renamed_or_gone_by_git_is_none(notes, printed):

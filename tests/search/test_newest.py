@@ -179,6 +179,22 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
         assert not any(hit.copies for hit in engine.search.search("bridge club").recalled)
 
 
+def test_a_line_takes_one_place_only_where_no_other_has_much_more_of_the_question(tmp_path):
+    days = [f"memory/2026-02-0{day}.md" for day in (1, 2)]
+    for day in days:
+        put(tmp_path, day, text=f"# Log\n\n- Then there was {day}.\n- The bridge club meets at the harbour hall.\n")
+    question = "who is captain of the bridge club"
+    with opened(tmp_path) as engine:
+        fate = engine.search.why(engine.search.gather(question), days[0], 3).fate
+        assert fate.message == (
+            f"Its line with your words stands at {days[1]}#L1-L4, which takes its place: no line has much more of them."
+        )
+        put(tmp_path, "memory/club.md", text="Mia is captain of the bridge club.\n")
+        engine.index.sync()
+        evidence = engine.search.gather(question)
+        assert "copy_of" not in {engine.search.why(evidence, day, 4).fate.kind for day in days}
+
+
 def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path):
     put(tmp_path, "memory/2026-03-05.md", "memory/2026-03-09.md", "memory/2026-03-07.md", text=SAME)
     with opened(tmp_path) as engine:

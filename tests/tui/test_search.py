@@ -219,6 +219,7 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
         assert view(window).row.place == 7
         assert "Probably no note answers. A score compares passages only" in window.text
         assert "would be sent with" not in window.text
+        assert "This passage is not sent" in window.text, "nobody asked about one of its lines"
         assert "and the agent gets" not in window.text
         assert " in, " not in window.press("t").text, "no step lets in what is kept back"
 
@@ -250,6 +251,18 @@ def test_enter_tries_what_would_send_a_line_that_was_asked_about(reader):
     assert view(reader.settle()).row.sent
     assert "tried" in level(reader)
     reader.press("u")
+
+
+def test_the_key_that_takes_back_is_said_of_what_it_takes_back_first(reader):
+    reader.ask("the omda vlan")
+    assert '"omda" → "omada"  u undoes' in level(reader)
+    reader.press(*["down"] * 6, "right_square_bracket").until(lambda: "enter tries it" in reader.text)
+    reader.press("enter")
+    assert reader.notices[-1].endswith("u takes it back.")
+    assert '"omda" → "omada"' in level(reader)
+    assert "u undoes" not in level(reader)
+    reader.press("u")
+    assert '"omda" → "omada"  u undoes' in level(reader)
 
 
 def test_a_line_is_added_to_the_log_from_here(reader):

@@ -49,13 +49,13 @@ SILENT = "silent"
 """The key of the row that shows what the checks themselves keep silent."""
 CHANGES: Mapping[str, str] = {
     "mask": "replace the secret by *** in the note",
-    "delete": "move it to the trash",
+    "delete": "move {what} to the trash",
     "trash note": "move the note to the trash",
     "merge": "keep the other one, delete this one",
     "merge other": "keep this one, delete the other one",
     "overtake": "mark the older line as superseded; it stays",
     "demote": "move to a topic note",
-    "rename": "rename the note",
+    "rename": "rename the note to {to}",
     "archive note": "move the note to the archive",
     "restore": "bring the lines back",
     "convert": "write the note as UTF-8",
@@ -63,10 +63,17 @@ CHANGES: Mapping[str, str] = {
 """What each action that changes notes does."""
 DECISIONS: Mapping[str, str] = {
     "none": "this is harmless; learn that",
-    "keep": "leave it as it is, {}",
+    "keep": "leave it as it is, {kept}",
     "snooze": "ask again later",
 }
 """What each other action does, with room for how long."""
+
+
+def effect(action: Action, group: Group) -> str:
+    """Return what an action does about a group, in words."""
+    first = group.suggestions[0]
+    what = f"all of {one_line(str(first.place))}" if len(group.suggestions) == 1 else "these whole lines"
+    return {**CHANGES, **DECISIONS}[action].format(what=what, to=one_line(first.new_name), kept=until(math.inf, first))
 
 
 def listed(groups: Sequence[Group], findings: Findings, hidden: _Decision, unfolded: set[str]) -> Iterator[Fact]:
@@ -160,9 +167,8 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
     elif action not in CHANGES:
         parts.append("Nothing is proposed. K keeps it as it is; enter shows what else can be done.")
     else:
-        what = f"rename it to {one_line(first.new_name)}" if action == "rename" else CHANGES[action]
         every = f", for all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
-        parts += [(f"d would {what}{every}\n", "bold"), _shown(change, width)]
+        parts += [(f"d would {effect(action, group)}{every}\n", "bold"), _shown(change, width)]
         if first.kind == "secret":
             words = f"Only the screen says [secret], not the note. After d the journal keeps it for {KEEP_DAYS} days. "
             parts.append((f"\n\n{words}It may have been read: change the password or key as well.", WARN))
@@ -399,17 +405,12 @@ class InboxView(View):
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
         first, count = group.suggestions[0], len(group.suggestions)
-        # "keep" alone has room for how long.
-        words, kept = {**CHANGES, **DECISIONS}, until(math.inf, first)
-        offers: list[tuple[str, str]] = [(action, words[action].format(kept)) for action in group.actions]
+        offers: list[tuple[str, str]] = [(action, effect(action, group)) for action in group.actions]
         if first.id in self.hidden:
             offers = [("open", "ask about it again")]
-        if count == 1:
-            title = one_line(str(first.place))
-            offers.append(("read", "read the note there"))
-        else:
-            title = plural(count, "finding")
-            offers.append(("lines", "show fewer" if group.id in self.unfolded else f"show all {count:,}"))
+        title = one_line(str(first.place)) if count == 1 else plural(count, "finding")
+        every = "show fewer" if group.id in self.unfolded else f"show all {count:,}"
+        offers.append(("read", "read the note there") if count == 1 else ("lines", every))
 
         deeds: dict[str, Callable[[], object]] = {
             **{action: partial(self.propose, group, action) for action in group.actions},

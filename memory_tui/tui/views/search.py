@@ -536,7 +536,7 @@ class SearchView(View):
         name += ", of then" if self.uses_past_settings else ", tried" * bool(self.session.tried)
         standing = answer.request.standing
         mirror = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
-        line = hits.level_line(answer.trace, max(1, self.size.width - mirror.cell_length), name)
+        line = hits.level_line(answer.trace, max(1, self.size.width - mirror.cell_length), name, self.steps)
         return (mirror + line).truncate(self.size.width, ellipsis=True)
 
     def options(self, answer: Answered) -> list[Option]:
@@ -764,7 +764,10 @@ class SearchView(View):
         is_here = self.remedy_list.has_focus
         more = "; tab ↓ more" * (len(self.remedies) > 1 and not is_here)
         keys = f"enter tries it{more}" if is_here or self.armed is not None else "] then enter tries it"
-        what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
+        row, keeps_back = self.row, self.answer is not None and self.answer.trace.keeps_back
+        # Of an answer that is kept back a line is meant where a person asked about it.
+        is_meant = row and (not keeps_back or row.hit.chunk.rowid == self.line_asked[0])
+        what = f"Line {self.line_of(row)}" if row and is_meant else "This passage"
         heading = f"{what} would be sent with:   " if self.remedies else f"{what} is not sent"
         self.write("#remedies-title", Content.assemble((heading, "bold"), (keys if self.remedies else "", MUTED)))
 
