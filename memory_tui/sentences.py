@@ -685,7 +685,7 @@ TABLE: Mapping[str, Sentence] = {
     # What the inbox found several of, with one cause.
     "secrets": Sentence("{count:of line} of {notes:of note} look like they hold a secret. Agents can recall them."),
     "instructions": Sentence("{count:of line} of {notes:of note} hold known patterns that command the agent."),
-    "lost_here": Sentence("Lines of {notes:of note} were removed outside memory-tui."),
+    "lost_here": Sentence("Text of {notes:of note} was removed outside memory-tui."),
     "encodings": Sentence("{notes:of note} are not UTF-8, so that words in them are not found."),
     "untrusted": Sentence("OpenClaw's ledger does not trust {notes:of note}, or soon will not."),
     "promotions": Sentence("OpenClaw promoted {count:of entry}."),

@@ -81,7 +81,7 @@ class Cut(Struct, frozen=True):
         """Return which lines they are, in words."""
         first, last = self.whole
         if not self.until_line:
-            return f"from line {first} on"
+            return f"lines from {first} on"
         return f"lines {first} to {last}" if first <= last else f"a part of line {self.line}"
 
 

@@ -118,7 +118,7 @@ class Planner(Struct, frozen=True):
         place = self.said(place)
         change = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
         log = change.files[0]
-        title = f"Remember in {log.path}, and mark {place} as superseded"
+        title = f"Add to {log.path}, and mark {place} as superseded"
         if log.path != place.path:
             return replace(change, title=title, files=(*change.files, *self.overtaken([place]).files))
         # The new line stands at the end of the same log, so that the number of the older one holds.
@@ -327,7 +327,7 @@ class Planner(Struct, frozen=True):
     def _note_for_codex(self, kind: str, text: str) -> Change:
         """Make a note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
         path = self._vacant(codex.note_path(text, self.now()))
-        title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
+        title = f"Add {path}: {masked(text.splitlines()[0])[:60]}"
         file = FileChange(path, None, text.encode("utf-8", "replace"))
         return self.with_trust(Change(kind, title, (file,), ("Codex takes it up when it next makes its memory.",)))
 
@@ -398,7 +398,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
     base = old if is_begun else Lines(old.bom, ())
     new = base.insert(len(base.lines) + 1, [*above, *_entry(words, now, texts)])
     # A secret is looked for before the line is cut, because half of it would not be known for one.
-    title = f"Remember in {path}: {one_line(masked(words.splitlines()[0]), 60)}"
+    title = f"Add to {path}: {one_line(masked(words.splitlines()[0]), 60)}"
     return Change("capture", title, (FileChange(path, log, new.data),))
 
 

@@ -525,7 +525,7 @@ class Recorder:
                     what = f"{first.path} {'lost lines to' if first.after else 'was removed by'}"
                     if len(losing) > 1:
                         what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines to"
-                    self._tell(f"{what} {who(first)}. The inbox can undo it: “removed outside memory-tui”.")
+                    self._tell(f"{what} {who(first)}. The inbox can undo it.")
             except EditRefused as error:
                 self._fail(error)
 

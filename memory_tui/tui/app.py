@@ -78,8 +78,8 @@ class MemoryApp(App[int]):
         """What became of unsaved text when the app ended."""
         self.will_read_facts = False
         """Whether the state is about to be read."""
-        self.has_told_news = True
-        """Whether it was said that others changed notes, and nobody looked since; said anew only after a look."""
+        self.unseen: int | None = None
+        """How many changes others made since a person looked at History; None before they were counted."""
         self.last_notice: Notification | None = None
         self.count_seconds = 2.0
         """How long after the first state the inbox is looked through, for its count in the first line."""
@@ -184,7 +184,7 @@ class MemoryApp(App[int]):
                 session.progress = ""
                 if event.error:
                     self.say(event.error)
-                if event.indexed and not self.has_told_news and self.view.NAME != "history":
+                if (event.indexed or event.removed) and self.unseen is not None and self.view.NAME != "history":
                     self.tell_news()
             case events.ProviderChanged() if not event.ok:
                 self.say(event.detail)
@@ -275,14 +275,17 @@ class MemoryApp(App[int]):
         if (engine := self.session.engine) is None:
             return
         try:
-            words = engine.notes.news()
+            words, count = engine.notes.news(), len(engine.notes.curator.journal.unviewed())
             if not self.demo:
                 machine.remember(engine.plan.workspace)
         except MemoryTuiError as error:
-            words = error.message
-        self.has_told_news = bool(words)
-        if words:
-            self.notify(f"{one_line(words)} 5 lists it.", markup=False, timeout=12)
+            # Neither told again nor shown as a count.
+            words, count = error.message, -1
+        if words and not self.unseen:
+            self.notify(f"{one_line(words)} 5 History lists it.", markup=False, timeout=12)
+        self.unseen = count
+        self.call_later(self.first_line.show_count, "history", count if count > 0 else None)
+        self.call_later(self.first_line.show_lamp, self.session, self.size.width)
 
     def on_resize(self, event: Resize) -> None:
         """Say more or less in the first line."""
@@ -316,7 +319,10 @@ class MemoryApp(App[int]):
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""
         await self.ready_view(name)
-        self.has_told_news &= name != "history"
+        if name == "history":
+            # None, where nothing was counted yet, stays.
+            self.unseen = self.unseen and 0
+            self.first_line.show_count(name, None)
         is_here = self.switcher.current == name
         if not is_here:
             # They stand for the view before.
@@ -367,7 +373,7 @@ class MemoryApp(App[int]):
         the focus into the queue of the app, behind what was typed ahead. So all is done at the first look.
         """
         # A sentence about the key before stands over what this one is about.
-        if priority and self.last_notice is not None and self.last_notice.severity == "information":
+        if priority and self.last_notice is not None and self.last_notice.severity != "warning":
             self.clear_notifications()
             self.last_notice = None
         if await super()._check_bindings(key, priority):

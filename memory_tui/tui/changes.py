@@ -134,8 +134,8 @@ async def promote(view: View, reader: Reader, then: Then) -> None:
         await ahead(view, _ask_heading(view, path, spots, then))
 
 
-async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
-    """Ask below which heading a fact goes, and whether it is copied or moved; several facts are copied unasked."""
+async def _ask_heading(view: View, path: str, spots: Spots, then: Then, *, move: bool = False) -> None:
+    """Ask below which heading a fact is copied, or moved as a row of the list says; several are copied unasked."""
     reply = await asyncio.to_thread(view.attempt, lambda engine: _sections(engine, spots))
     if reply is None:
         return
@@ -144,30 +144,29 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         places = [(fact.path, fact.first, fact.last) for fact in facts]
         await propose(view, lambda curator: curator.plan.promote_all(places), then=then)
         return
-    options: list[tuple[str, Content]] = []
-    for way in ("copy", "move"):
-        for title in titles:
-            fit = ("fits best: " if title == titles[0] else "", "$foreground-muted")
-            options.append((f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), fit, one_line(title))))
-    options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
+    options = [(f"#{title}", f"{'fits best: ' * (title == titles[0])}{one_line(title)}") for title in titles]
+    others = [("new", "a new heading"), ("move", "move instead of copy"), ("note", "move to another note")]
 
     async def chosen(answer: str | None) -> None:
-        """Act on the choice, `new`, `note` or `copy`/`move` and a heading; None where the dialog was closed."""
-        way, _, to = (answer or "").partition(" ")
-        if way == "new":
+        """Act on the choice, `new`, `move`, `note` or # and a heading; None where the dialog was closed."""
+        if answer == "new":
             await view.app.push_screen(Line("The new heading", explanation="It is made at the end."), below)
-        elif way == "note":
+        elif answer == "move":
+            await ahead(view, _ask_heading(view, path, spots, then, move=True))
+        elif answer == "note":
             await _ask_target(view, path, spots, then)
-        elif way:
-            await below(to, move=way == "move")
+        elif answer:
+            await below(answer[1:])
 
-    async def below(title: str | None, move: bool = False) -> None:
+    async def below(title: str | None) -> None:
         """Propose the lines below the heading `title`; None where the dialog was closed."""
         if title:
             await propose(view, lambda curator: curator.plan.promote(facts[0], to=title, move=move), then=then)
 
-    words = "A copy names its source; a move takes the lines out of this note."
-    await view.app.push_screen(Choice(f"Promote {facts[0]} below which heading?", options, words), chosen)
+    way, words = ("Move", "The lines leave this note.") if move else ("Promote", "A copy that names its source.")
+    await view.app.push_screen(
+        Choice(f"{way} {facts[0]} below which heading?", options + others * (not move), words), chosen
+    )
 
 
 def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:

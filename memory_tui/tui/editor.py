@@ -329,7 +329,7 @@ def edit_outside(view: View, path: str, line: int, then: Callable[[], object]) -
         view.notify("Here is no terminal for your own editor. e edits the note in this window.", markup=False)
         return
     if problem:
-        view.notify(one_line(problem), severity="warning", markup=False)
+        view.notify(one_line(problem), severity="error", markup=False)
     view.run_worker(lambda: _keep_outside(view, begun, PurePath(words[0]).name, then), thread=True, group="write")
 
 

@@ -40,8 +40,9 @@ class FirstLine(Horizontal):
         # A resize may come before this line has its lamp, and an event when it is gone: then there is none to draw.
         for box in self.query("#lamp").results(Static):
             content = lamp(session, narrow=window_width < 100)
-            # The names of the views take 62 cells: in a smaller window only a warning is worth the rest.
-            box.display = window_width >= 80 or content.plain.startswith("▲")
+            # Each name has a blank on both sides. Of less than 16 cells beside them only a warning is worth the room.
+            names = sum(len(tab.label_text) + 2 for tab in self.query(Tab))
+            box.display = window_width - names > 15 or content.plain.startswith("▲")
             box.update(content, layout=False)
 
     def show_count(self, view: str, count: int | Literal["…"] | None) -> None:

@@ -26,7 +26,7 @@ KEYS = (
     ("notes.add", "add a line to today's log"),
     ("app.undo", "take back the last change, or what was tried"),
     ("app.palette", "find any command by a word: delete, openai, theme"),
-    ("app.quit", "quit; unsaved text is kept, but not in a demo"),
+    ("app.quit", "quit; unsaved text is kept; a demo asks first"),
 )
 
 WORDS = (

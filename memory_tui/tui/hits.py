@@ -13,6 +13,7 @@ from memory_tui.explain.hit_text import age_in_list, age_of, day_of, hit_text, p
 from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import age_words, one_line, plural, safe
+from memory_tui.openclaw.prompt import citation
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import Trace
 from memory_tui.search.retrieve import Evidence
@@ -511,19 +512,14 @@ def reads(row: Row, line: int, width: int) -> Content:
     """Return the line above the text: whether the agent does not get `line`, and where it reads what it gets."""
     chunk, excerpt = row.hit.chunk, row.passage
     head = Content.styled("The agent reads  " if excerpt else "What it says  ", "bold")
-    whole = _numbers(chunk.start_line, row.hit.last_line)
-    of_whole = "" if excerpt is None or excerpt.is_whole else f"  of {whole}"
-    numbers = whole if excerpt is None else _numbers(*excerpt.lines)
+    whole = chunk.start_line, row.hit.last_line
+    of_whole = "" if excerpt is None or excerpt.is_whole else f"  of {citation('', *whole)[1:]}"
+    lines = whole if excerpt is None else excerpt.lines
     if excerpt is not None and excerpt.leaves_out(line):
         # What a person acts on is not what a long name cuts off.
         head, of_whole = Content.styled(f"Line {line} is not sent; this is:  ", "bold $warning"), ""
-    place = short_path(f"{safe(chunk.path)}:{numbers}", width - head.cell_length - len(of_whole))
+    place = short_path(citation(safe(chunk.path), *lines), width - head.cell_length - len(of_whole))
     return Content.assemble(head, place, (of_whole, MUTED))
-
-
-def _numbers(first: int, last: int) -> str:
-    """Return a range of lines, or the one line that it is."""
-    return f"{first}-{last}" if last != first else f"{first}"
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------

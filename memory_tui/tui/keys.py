@@ -135,8 +135,7 @@ def _exists(name: str) -> bool:
     """Return whether `name` is a key of Textual's, alone or with ctrl, alt or shift."""
     *modifiers, last = name.strip().split("+")
     # `format_key` turns the name of a character, as `right_square_bracket`, into it; other names stay long.
-    known = len(last) == 1 or last in _NAMED or len(format_key(last)) == 1
-    return known and {*modifiers} <= {"ctrl", "alt", "shift"}
+    return (len(last) == 1 or last in _NAMED or len(format_key(last)) == 1) and {*modifiers} <= {"ctrl", "alt", "shift"}
 
 
 class Hints(Footer):

@@ -189,8 +189,8 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
     if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
-    name = host.lower().replace(" ", "-")
-    cut = next((row.cut for row in plan.budget(engine.notes.curator.read(path)) if row.host.name == name), None)
+    openclaw, claude = (row.cut for row in plan.budget(engine.notes.curator.read(path)))
+    cut, other = (openclaw, claude) if host == "OpenClaw" else (claude, None)
     if cut is None:
         return NotePage(path)
     # `whole` leaves out the line in which the cut falls, whose beginning is read.
@@ -199,7 +199,9 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     rulers = {first: f"{host} stops {'reading here' if cut.column == 1 else f'in line {cut.line}'}"}
     if cut.until_line > cut.line:
         rulers[end] = f"{host} reads on {'here' if cut.until_column == 1 else f'in line {end}'}"
-    parts = ((f"{host} starts without {cut.lines}", "$error"),)
+    # 45 cells is what a window of 80 has for it.
+    both = f"{host} skips {cut.lines.replace(' to ', '-')}, Claude {other.whole[0]} on" if other else ""
+    parts = ((both or f"{host} starts without {cut.lines}", "$error"),)
     return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
 
 

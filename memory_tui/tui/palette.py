@@ -62,12 +62,13 @@ TABLE: tuple[Command, ...] = (
     Command("notes", "Open this note in your editor", "note.editor", "external vim emacs nano code EDITOR"),
     Command("notes", "Show this note rendered", "note.rendered", "preview markdown html print"),
     Command("notes", "Promote to MEMORY.md", "note.promote", "copy move keep long-term curate"),
+    Command("notes", "Move lines of MEMORY.md to another note", "move", "promote demote topic"),
     Command("notes", "A newer line overtakes this one", "note.overtake", "correct supersede wrong outdated contradict"),
     Command("notes", "Delete lines or notes", "note.delete", "trash remove forget erase throw away"),
     Command("notes", "Rename this note", "notes.rename", "move file path"),
     Command("notes", "Archive old daily logs", "archive", "tidy clean old"),
     Command("notes", "What links here", "note.links", "backlinks references wiki"),
-    Command("notes", "What changed in this note", "note.history", "history versions diff log lost before"),
+    Command("notes", "What changed in this note", "note.history", "history versions diff log blame author who wrote"),
     Command("notes", "Calendar of written days", "calendar", "days dates month today yesterday"),
     Command("search", "Why not: go to the first miss", "search.miss", "missing recalled dropped lost explain limit"),
     Command("search", "Show the whole sum of the score", "search.sum", "why details trace bm25 chart second look"),
@@ -82,7 +83,7 @@ TABLE: tuple[Command, ...] = (
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
     Command("status", "Read the configuration again", "reopen", "reload openclaw.json config settings restart"),
     Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
-    Command("inbox", "Open the inbox", "app.inbox", "findings secrets password duplicates contradictions lost"),
+    Command("inbox", "Open the inbox", "app.inbox", "secrets password duplicates contradictions lost merge repeats"),
     Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git log lost"),
     Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
     Command("status", "What agents asked", "page('asked')", "recalls log questions"),
@@ -173,9 +174,10 @@ class Commands(Provider):
 
     @property
     def _offered(self) -> list[Command]:
-        """Return the commands; MEMORY.md is not promoted, and a scope is asked only where there is a shared index."""
+        """Return the commands: MEMORY.md is not promoted, lines of no other are moved; a scope needs a shared index."""
         # What is not offered; a text times False is the empty one, which no command has for a target.
-        off = "note.promote" * any(each.display and each.path == "MEMORY.md" for each in self.screen.query(NotesView))
+        notes = self.screen.query(NotesView)
+        off = ("move", "note.promote")[any(each.display and each.path == "MEMORY.md" for each in notes)]
         return [each for each in TABLE if each.target not in (off, "scope" * (not self.app.check_action("scope", ())))]
 
     def _row(self, title: Content, command: Command) -> Content:

@@ -66,9 +66,8 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
     room = width - LEAD - 2 * EFFECT - 6
     scale = f"  {knobs.slider(key, value, room)}" if room > 6 else ""
     lead = Content.assemble(f" {name} ", (f"{text:>{LEAD - len(name) - 1}}", "bold"), (scale, "$primary"))
-    # A step that is not possible, or not worked out yet, has no effect.
-    less = f"‹ {effects[key, -1]}" if (key, -1) in effects else ""
-    more = f"› {effects[key, 1]}" if (key, 1) in effects else ""
+    # Steps that are not worked out yet have no effect, and one that is not possible is never worked out.
+    less, more = (f"{sign} {effects.get((key, way), 'end')}" * bool(effects) for sign, way in (("‹", -1), ("›", 1)))
     end = f" {less:<{EFFECT}} {more:<{EFFECT}}"
     return Content.assemble(fit(lead, width - len(end)), (end, MUTED))
 

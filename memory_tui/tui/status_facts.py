@@ -147,8 +147,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
     marks = {"failed": BAD, "changed while read": WARN, "missing root": BAD, "pending": MUTED}
     notes = [(item, mark) for state, mark in marks.items() for item in fresh.of(state)]
     for item, mark in notes[:_SHOWN]:
-        words = f"{one_line(item.path)}  {item.state}: {one_line(item.detail)}"
-        yield Fact(words, f"note:{item.path}", mark, indent=2)
+        yield Fact(f"{one_line(item.path)}  {item.state}: {one_line(item.detail)}", f"note:{item.path}", mark, indent=2)
     if len(notes) > _SHOWN:
         yield Fact(f"{len(notes) - _SHOWN:,} more", indent=4, style=MUTED)
 

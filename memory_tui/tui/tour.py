@@ -44,7 +44,7 @@ class Tour(Static):
 
     def draw(self) -> None:
         """Show the step."""
-        number, end = f" {self.at + 1} of {len(STEPS)} ", ("  : tour ends it", "$foreground-muted")
+        number, end = f" {self.at + 1} of {len(STEPS)} ", ("  Type :tour to stop", "$foreground-muted")
         self.update(Content.assemble((number, "bold reverse"), " ", STEPS[self.at][0], end))
 
 
@@ -64,14 +64,13 @@ def _misses(tour: Tour) -> bool:
 def _promoted_and_back(tour: Tour) -> bool:
     """Tell whether a promotion of this step was taken back."""
     made = tour.session.made[tour.since :]
-    promoted = {entry.id for entry in made if entry.kind == "promote"}
-    return any(entry.undoes in promoted for entry in made)
+    return any(back.undoes == entry.id for entry in made if entry.kind == "promote" for back in made)
 
 
 STEPS: tuple[tuple[str, Callable[[Tour], bool]], ...] = (
-    (f"Press /, ask: {QUESTION}, then enter.", _asked),
-    ("Read why it is sent, then press ] for one that is not.", _misses),
-    ("] then enter tries the first remedy; u takes it back.", lambda tour: bool(tour.search and tour.search.steps)),
-    ("Press 1, open a day, p on an item promotes it; then u.", _promoted_and_back),
+    (f"Press /, ask {QUESTION}, enter.", _asked),
+    ("Read why it is sent; ] shows one that is not.", _misses),
+    ("] and enter try the first remedy; u takes it back.", lambda tour: bool(tour.search and tour.search.steps)),
+    ("Press 1, open a day, p promotes an item; then u.", _promoted_and_back),
 )
 """What to do, and when it is done."""

@@ -84,7 +84,7 @@ def test_a_memory_that_the_host_does_not_read_whole_says_so(home):
     put(claude_code.auto_memory(home / "boat"), "MEMORY.md", text="- a line\n" * 300)
     (finding,) = listed()["Claude Code boat"].findings
     assert finding == (
-        "Claude Code reads 200 lines at most; the note has 300; it cuts out from line 201 on: 100 lines are not read."
+        "Claude Code reads 200 lines at most; the note has 300; it cuts out lines from 201 on: 100 lines are not read."
     )
     assert "1 note of its own" in next(machine.lines(list(listed().values())))
 

@@ -106,8 +106,7 @@ def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     was = (memory.folder / "memory/2026-03-02.md").read_bytes()
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
     assert memory.before() == {"memory/2026-03-02.md": was}
-    words = "The inbox can undo it: “removed outside memory-tui”."
-    assert memory.said == [f"memory/2026-03-02.md lost lines to somebody. {words}"]
+    assert memory.said == ["memory/2026-03-02.md lost lines to somebody. The inbox can undo it."]
 
 
 def test_the_next_version_is_kept_while_it_is_found_out_who_lost_lines(memory, monkeypatch):

@@ -206,7 +206,7 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     assert part is not None
     assert not part.is_whole
     first, last = part.lines
-    place, of = f":{first}-{last}", f"  of 1-{row.hit.last_line}"
+    place, of = f"#L{first}-L{last}", f"  of L1-L{row.hit.last_line}"
     assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{place}{of}"
     assert hits.reads(row, last + 1, 47).plain == (
         f"Line {last + 1} is not sent; this is:  …/{chunk.path.rpartition('/')[2]}{place}"
@@ -219,7 +219,7 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     row = next(row for row in every if row.passage and not row.passage.is_whole and len({*row.passage.lines}) == 1)
     assert row.passage is not None
     number = row.passage.first
-    assert f":{number}  of " in hits.reads(row, number, 79).plain
+    assert f"#L{number}  of " in hits.reads(row, number, 79).plain
 
 
 def test_a_long_figure_stands_apart_from_its_words(evidence, trace, monkeypatch):

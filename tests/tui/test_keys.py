@@ -75,6 +75,15 @@ def test_the_palette_knows_what_people_call_a_command():
         "chart": "Turn the ranking",
         "doctor": "Examine everything",
         "theme": "Change the colours",
+        "merge": "Open the inbox",
+        "repeats": "Open the inbox",
+        "blame": "What changed in this note",
+        "author": "What changed in this note",
+        "who wrote": "What changed in this note",
+        "otherwise": "Take back the last change",
+        "session start": "What the agent never reads",
+        "budget": "What the agent never reads",
+        "never reads": "What the agent never reads",
     }
     listed = {words: [command.title for _, command in palette.matches(words)] for words in titles}
     assert {words: title for words, title in titles.items() if title not in listed[words]} == {}

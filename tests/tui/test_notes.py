@@ -14,7 +14,7 @@ from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views import history
 from memory_tui.tui.views.notes import NotesView
 from tests.support.curate import entries
-from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
+from tests.support.tui import LARGE, SHORTEST, SMALL, TINY, Window, make_app, sample
 
 LOG = "memory/2026-03-20.md"
 """The newest log of the sample workspace."""
@@ -189,7 +189,7 @@ def test_of_a_huge_note_the_part_around_the_line_is_shown(unusual):
 
 def test_what_the_agent_never_reads_is_a_band_with_rulers(unusual):
     unread = notes(read(unusual, "MEMORY.md")).page.unread
-    assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in unusual.text
+    assert f"OpenClaw skips lines {unread.start}-{unread.stop - 1}, Claude " in unusual.text
     read(unusual, "MEMORY.md", unread.start)
     assert f"── OpenClaw stops in line {unread.start - 1} ──" in unusual.text
     assert f"{unread.start}░ - fact" in unusual.text
@@ -273,7 +273,12 @@ def test_equal_headings_are_one_place_to_promote_to(screen, workspace):
     read(screen, LOG, 6).press("p").until(lambda: "below which" in screen.text)
     places = [place for place, _ in screen.app.screen.options]
     assert len(set(places)) == len(places)
-    assert {"copy Of two", "move Of two"} < set(places)
+    assert [place for place in places if "Of two" in place] == ["#Of two"]
+    note, line = workspace / LOG, (workspace / LOG).read_text().split("\n")[5]
+    screen.press(*["down"] * places.index("move"), "enter").until(lambda: f"Move {LOG}:6 below which" in screen.text)
+    assert "move instead of copy" not in screen.text
+    screen.press(*["down"] * places.index("#Of two"), "enter", "y").until(lambda: line not in note.read_text())
+    assert line.removeprefix("- ") in curated.read_text().partition("## Of two")[2]
 
 
 def test_marked_lines_go_and_come_back(screen, workspace):
@@ -327,7 +332,10 @@ def test_a_promotion_is_offered_where_there_is_something_to_promote(screen):
     assert "p Promote" in screen.lines[-1]
     screen.press("home").until(lambda: notes(screen).page.path == "MEMORY.md").settle()
     assert "p Promote" not in screen.lines[-1]
-    assert "p Promote" in screen.press("enter").lines[-1], "single lines go to another note"
+    assert "p Move" in screen.press("enter").lines[-1], "single lines go to another note"
+    assert "p Promote" in read(screen, "memory/network.md").lines[-1]
+    read(screen, "MEMORY.md", 7).press("escape", "colon").type("promote").press("enter")
+    assert "Move these lines to which note?" in screen.text
 
 
 def test_the_editor_opens_where_the_note_was_read(screen):
@@ -569,6 +577,22 @@ def test_the_list_stands_on_the_log_after_a_line_was_added_from_another_note(scr
     read(screen, "MEMORY.md").press("a").type("the gate was oiled").press("enter")
     screen.until(lambda: notes(screen).page.path == LOG).settle()
     assert notes(screen).rows.highlighted == notes(screen).rows.position(LOG)
+    screen.press("5").until(lambda: f"you: Add to {LOG}: the gate" in screen.text)
+    screen.until(lambda: "By you." in screen.text)
+
+
+def test_changes_by_others_are_counted_beside_history_until_it_is_opened(workspace):
+    app = make_app(workspace)
+    app.count_seconds = SHORTEST
+    with Window(app) as window:
+        window.until(lambda: app.unseen is not None).press("5", "2")
+        (workspace / LOG).write_text("- overwritten\n")
+        sync(window).until(lambda: "5 History (1)" in window.lines[0])
+        assert window.notices[-1] == f"Since you last looked: 1 change of {LOG} by somebody. 5 History lists it."
+        (workspace / "memory/people.md").unlink()
+        sync(window).until(lambda: "5 History (2)" in window.lines[0])
+        assert "6 Agents" in window.resize(*SMALL).lines[0], "the lamp makes room"
+        assert "History (" not in window.press("5").lines[0]
 
 
 @pytest.mark.parametrize(("key", "words"), [("x", "to the trash"), ("R", "Rename the note"), ("e", "After saving:")])

@@ -316,6 +316,9 @@ def test_each_kind_of_provider_has_a_line_at_every_width_and_a_whole_one_on_a_sm
     [row] = [line for line in reader.text.splitlines() if "local-small" in line and "MB" in line]
     assert "91 MB, no key, no compiler" in row
     assert "…" not in row
+    reader.press("escape").app.call_later(reader.app.view.action_page, "better")
+    reader.settle()
+    assert "▌local-small" in reader.text
     reader.press("escape").resize(*LARGE)
 
 

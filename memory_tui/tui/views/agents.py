@@ -166,8 +166,7 @@ class AgentsView(View):
 
         def read(engine: Engine) -> tuple[Sequence[agents.AgentProgram], Log]:
             """Return the agent programs and the log of what was asked."""
-            path = recall_log.recall_log_path(engine.plan.roots.workspace)
-            return agents.rows(engine.plan), recall_log.read(path)
+            return agents.rows(engine.plan), recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
 
         if known := self.attempt(read):
             self.call_later(self.read, *known)
@@ -355,8 +354,7 @@ class TurnsPage(Listing):
 
     def turns(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the sessions as their transcripts tell them, then with what the memory knew."""
-        since = engine.plan.clock() - RECALL_SECONDS
-        self.sessions, problems = agents.sessions(engine.plan.roots.workspace, since)
+        self.sessions, problems = agents.sessions(engine.plan.roots.workspace, engine.plan.clock() - RECALL_SECONDS)
         yield list(turns(self.sessions, problems))
         for number, session in enumerate(self.sessions):
             self.sessions[number] = engine.notes.with_known(session)

@@ -42,14 +42,10 @@ _EMPTY = "\n\nA change by you, an agent or an editor is listed here with its lin
 
 def fits(entry: JournalEntry, chosen: str) -> bool:
     """Return whether the filter `chosen`, one of FILTERS, lists a change."""
-    if chosen == "all":
-        return True
-    if chosen == "removed":
-        return entry.kind == "trash" or any(file.after is None for file in entry.files)
-    if chosen == "by agents":
-        # Git itself is named where no single agent ran it.
-        return entry.author is not None and entry.author.host not in ("", "git")
-    return entry.kind != OTHERS
+    is_removed = entry.kind == "trash" or any(file.after is None for file in entry.files)
+    # Git itself is named where no single agent ran it.
+    is_agents = entry.author is not None and entry.author.host not in ("", "git")
+    return {"all": True, "removed": is_removed, "by agents": is_agents}.get(chosen, entry.kind != OTHERS)
 
 
 class Run(JournalEntry, frozen=True):
@@ -112,8 +108,15 @@ def key_of(entry: JournalEntry) -> str:
     return f"{'run' if isinstance(entry, Run) else entry.state} {entry.id}"
 
 
-def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[Option]:
-    """Yield the days, and below each its changes: when, what, and what became of it."""
+def by(entry: JournalEntry, made: Sequence[JournalEntry]) -> str:
+    """Return who made a change: you, where it is among those `made` on this screen."""
+    return "you" if any(each.id == entry.id for each in made) else who(entry)
+
+
+def rows(
+    known: Past, entries: Sequence[JournalEntry], width: int, made: Sequence[JournalEntry] = ()
+) -> Iterator[Option]:
+    """Yield the days, and below each its changes: when, what, and what became of it; those `made` here are "you"."""
     # The changes that are listed below their run, which are indented; equal entries are still two, so by identity.
     inside = {id(part) for run in entries if isinstance(run, Run) for part in run.parts}
     for day, changed in groupby(entries, day_of):
@@ -126,7 +129,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
                 what = entry.title + ", enter lists them" * isinstance(entry, Run)
                 style = "$warning" if any(file.after is None for file in entry.files) else "$accent"
             else:
-                what = f"{who(entry)}: {entry.title}"
+                what = f"{by(entry, made)}: {entry.title}"
                 # What was taken back is struck through.
                 style = "$foreground-muted strike" if entry.id in known.redoable else ""
             # Wrapped and not cut, because neighbours may differ only at their ends.
@@ -140,10 +143,10 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
         yield Option(Content.styled(" Older changes", "$foreground-muted"), id=_OLDER)
 
 
-def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
+def what_changed(engine: Engine, entry: JournalEntry, width: int = 0, made: Sequence[JournalEntry] = ()) -> Content:
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[:1].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
-    author = authors.sentence(entry.author) if entry.kind == OTHERS else "By memory-tui."
+    author = authors.sentence(entry.author) if entry.kind == OTHERS else f"By {by(entry, made)}."
     about = (safe(f"{reason}{author}\n", keep_newlines=True), "$foreground-muted")
     change = difference(engine.notes.curator.journal.change_of(entry), width)
     return Content.assemble((f"{one_line(entry.title)}\n", "bold"), about, change)
@@ -267,7 +270,7 @@ class HistoryView(View):
         """List what the filter lets through."""
         shown = self.query_one(Rows)
         self.entries = list(listed(self.past, self.chosen, self.opened))
-        shown.refill(rows(self.past, self.entries, shown.scrollable_content_region.width or 40))
+        shown.refill(rows(self.past, self.entries, shown.scrollable_content_region.width or 40, self.session.made))
         title = f"Changes of {one_line(self.path)} alone, esc shows all" if self.path else "What changed"
         shown.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
         if not shown.option_count:
@@ -292,7 +295,7 @@ class HistoryView(View):
     def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
         width = self.query_one("#history-right").scrollable_content_region.width
-        if text := self.attempt(partial(what_changed, entry=entry, width=width)):
+        if text := self.attempt(partial(what_changed, entry=entry, width=width, made=self.session.made)):
             self.call_later(self.compared, key_of(entry), text)
 
     def compared(self, key: str, text: Content) -> None:
@@ -317,7 +320,7 @@ class HistoryView(View):
 
     async def open_page(self, entry: JournalEntry) -> None:
         """Show what a change did, wrapped for the page."""
-        shown = partial(what_changed, entry=entry, width=dialog_width(self.app.size.width))
+        shown = partial(what_changed, entry=entry, width=dialog_width(self.app.size.width), made=self.session.made)
         if (text := await asyncio.to_thread(self.attempt, shown)) is not None:
             await self.app.push_screen(ChangePage("What this changed", text))
 

@@ -48,7 +48,7 @@ class NotesView(View):
     NAME = "notes"
     FOCUS = "#notes-list, .-reading #notes-text"
     BINDINGS: ClassVar[list[BindingType]] = bindings("note", "notes", "text.back")
-    BINDINGS += named("", "search.miss", "search.line")
+    BINDINGS += named("", "search.miss", "search.line") + named("Move", "note.promote", action="promote('Move')")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -332,8 +332,9 @@ class NotesView(View):
         if action == "back":
             return self.is_reading or self.filter.display
         # The curated note is where a promotion goes, so p is not for it, nor for no note; of its text p moves lines.
-        is_curated = not self.is_reading and {path.lower() for path in self.meant} <= {"memory.md"}
-        if (self.has_class("-empty") and action in _OF_NOTES) or (action == "promote" and is_curated):
+        is_curated = {path.lower() for path in ([self.path] if self.is_reading else self.meant)} <= {"memory.md"}
+        is_wrong = is_curated != bool(parameters) or (is_curated and not self.is_reading)
+        if (self.has_class("-empty") and action in _OF_NOTES) or (action == "promote" and is_wrong):
             return False
         return super().check_action(action, parameters)
 
@@ -533,7 +534,7 @@ class NotesView(View):
         """Return why lines of this note cannot be changed here; empty where they can."""
         return "" if self.page.whole else "Only a part of this long note is shown. E opens all of it in your editor."
 
-    async def action_promote(self) -> None:
+    async def action_promote(self, _word: str = "") -> None:
         """Copy or move lines, or copy the marked notes, to the curated note."""
         if not self.is_there(self.too_long if self.is_reading else ""):
             return
@@ -542,6 +543,11 @@ class NotesView(View):
         else:
             # From line 1 to 0, which stands for the last one.
             await self._propose(lambda curator: curator.plan.promote_all([(path, 1, 0) for path in self.meant]))
+
+    async def action_move(self) -> None:
+        """Move lines of the curated note, as `p` does in its text."""
+        self.screen.set_focus(self.reader)
+        await self.action_promote()
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the line under the cursor, which stays with a mark."""
@@ -596,8 +602,7 @@ def index_pane(session: Session) -> Content:
         changed = last_sync.indexed + last_sync.removed + last_sync.embedded
         # A minute ends with its time, HH:MM.
         state += f", {'synced' if changed else 'checked'} {minute(last_sync.at)[-5:]}"
-    watcher = "watcher on" if status.watching else "no watcher, i indexes"
-    notes = f"{plural(status.freshness.total, 'note')}, {watcher}"
+    notes = f"{plural(status.freshness.total, 'note')}, {'watcher on' if status.watching else 'no watcher, i indexes'}"
     return Content.assemble((state, "" if is_current else "$warning"), "\n", (notes, "$foreground-muted"))
 
 

@@ -918,8 +918,6 @@ class SearchView(View):
             self.try_settings(after, knob=message.key)
         elif message.key == knobs.PROFILE:
             self.notify("No other ranking goes by these passages. c compares with others.", markup=False)
-        else:
-            self.notify("That is the end of its scale.", markup=False)
 
     # --- what the app tells ----------------------------------------------------------------------------------------
 
@@ -988,9 +986,8 @@ class SearchView(View):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of passages are there with passages."""
-        is_reading = isinstance(self.screen.focused, Reader)
         # The word that holds for each key of two or three words; `by_state` made a binding for each.
-        hints = {"back": "Back", "sum": ""} if is_reading else {"back": "", "sum": "Sum"}
+        hints = {"back": "Back", "sum": ""} if isinstance(self.screen.focused, Reader) else {"back": "", "sum": "Sum"}
         if self.why.has_class("-sum"):
             hints["sum"] = "Close"
         if action in hints and parameters and parameters != (hints[action],):

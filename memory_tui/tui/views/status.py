@@ -135,7 +135,7 @@ class StatusView(View):
         elif name == "doctor":
             await self.app.push_screen(Listing("Doctor", self, doctor))
         elif is_writable(self):
-            await self.app.push_screen(SetUp(self), self.agree)
+            await self.app.push_screen(SetUp(self, registry.SMALL if name == "better" else ""), self.agree)
 
     def ask(self, kind: str, name: str) -> None:
         """Ask before a deed that no key undoes or that leaves this machine, by `kind` of row and provider `name`."""
@@ -234,7 +234,7 @@ class StatusView(View):
 
 FIELDS = (
     ("address", "address", "where it listens"),
-    ("variable", "variable", "name of the environment variable with the key; empty for none"),
+    ("variable", "key in variable", "name of the environment variable; empty for none"),
     ("model", "model", "empty for its usual one"),
 )
 """Id, label and hint of each line of the form."""
@@ -255,14 +255,15 @@ class SetUp(Dialog[sending.ProviderSetup]):
 
     FOCUS = "Rows"
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, kind: str = "") -> None:
         super().__init__("Set up a provider")
-        self.view, self.kind = view, ""
+        self.view, self.kind = view, kind
 
     def body(self) -> ComposeResult:
         """Return the kinds, the lines, and what is to be done."""
         rows = {name: Content.assemble(f" {name:<18} ", (_hint(name), "$foreground-muted")) for name in KINDS}
-        yield Options(*(Option(words, id=name) for name, words in rows.items()))
+        # The kind that is asked for comes first.
+        yield Options(*(Option(rows[name], id=name) for name in sorted(KINDS, key=lambda name: name != self.kind)))
         for id_, label, hint in FIELDS:
             with Horizontal(classes="field"):
                 yield Label(label, markup=False)
