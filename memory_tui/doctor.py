@@ -283,7 +283,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
     status = engine.status()
     aside = ""
     if no_memory := beside(engine.plan.roots):
-        aside = f" {plural(no_memory, 'Markdown file')} here are no memory; memory-tui --whole yes reads them."
+        aside = f" {plural(len(no_memory), 'Markdown file')} here are no memory; memory-tui --whole yes reads them."
     if not status.freshness.total:
         step = "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace."
         return failed(f"There is no note in {engine.plan.roots.workspace}.{aside}", step)
@@ -313,8 +313,7 @@ def _configuration(engine: Engine) -> CheckOutcome:
 
 def _agents(engine: Engine) -> CheckOutcome:
     """Ask whether the server of each connected host answers as the host starts it, by the profile of this memory."""
-    connections = connection.every()
-    if not connections:
+    if not (connections := connection.every()):
         return skipped("No agent is connected. memory-tui connect HOST connects one.")
     answers: list[str] = []
     for item in connections:

@@ -171,6 +171,11 @@ class RecallEntry(Struct, frozen=True):
     level: str = ""
 
     @property
+    def program(self) -> str:
+        """Return the client with its version, as words."""
+        return re.sub(r" (?=v?\d\S*$)", ", version ", self.client)
+
+    @property
     def delivered(self) -> frozenset[str]:
         """Return the paths of the notes of which the agent was given text."""
         if self.tool == GET:
@@ -502,13 +507,12 @@ def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | No
 def replayed(again: Rerun) -> Iterator[str]:
     """Yield what an agent got, and what it would get now."""
     entry = again.entry
-    yield f"{moment(entry.at)}  {one_line(entry.client or entry.agent) or 'agent'}, entry {entry.id} of the log"
+    yield f"{moment(entry.at)}  {one_line(entry.program or entry.agent) or 'agent'}, entry {entry.id} of the log"
     yield f"Asked: {one_line(entry.query)}"
     shown = entry.settings
     # A whole number is told without the ".0" of its type.
     knobs = [words.format(shown[key]).removesuffix(".0") for key, words in _KNOBS.items() if key in shown]
-    how = [*knobs, *([_MODES.get(entry.mode, "words only")] if entry.mode or not entry.backend else [])]
-    if how:
+    if how := [*knobs, *([_MODES.get(entry.mode, "words only")] if entry.mode or not entry.backend else [])]:
         yield one_line(f"Ranking: {', '.join(how)}")
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"

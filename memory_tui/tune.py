@@ -327,8 +327,7 @@ Card = Mapping[str, Measured]
 
 def collect(ask: Ask, notebook: Notebook, progress: Callable[[int, int], None]) -> tuple[Case, ...]:
     """Ask every question of `notebook` that can be measured; on a worker thread. Raises LabelError without any."""
-    queries = notebook.judged
-    if not queries:
+    if not (queries := notebook.judged):
         raise LabelError("No query has a label.", "Mark hits as right or wrong first, or name a file of labels.")
     cases = []
     for done, query in enumerate(queries, 1):
@@ -488,8 +487,7 @@ def better_settings(
     ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
     training, held_out = ordered[0::2], ordered[1::2]
     best = _search(training, settings, progress)
-    changes = difference(settings, best)
-    if not changes:
+    if not (changes := difference(settings, best)):
         return NoEvidence("nothing better", answerable)
     gained = beyond_chance(held_out, settings, best, METRIC, seed)
     if gained.low <= 0:

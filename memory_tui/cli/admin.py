@@ -294,7 +294,7 @@ def status(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         outcome = _synced(engine) if args.sync else None
         now = engine.status(deep=args.sync or args.deep)
-        others = beside(engine.plan.roots)
+        others = len(beside(engine.plan.roots))
         shared = _shared(engine)
     data = plain(now) | {"beside": others} | ({"shared": shared} if shared else {})
     lines = [*status_lines(now)]

@@ -242,7 +242,7 @@ def _listing(entries: Sequence[recall_log.RecallEntry], log: recall_log.Log, pat
     for entry in entries:
         subject = f"read {entry.query}" if entry.tool == GET else entry.query
         cells = [entry.id, recall_log.moment(entry.at), one_line(subject, 60), one_line(recall_log.replied(entry), 60)]
-        yield "  ".join([*cells, f"{entry.ms:.0f} ms", one_line(entry.client)]).rstrip()
+        yield "  ".join([*cells, f"{entry.ms:.0f} ms", one_line(entry.program)]).rstrip()
     if not log.entries:
         yield f"No recall is logged. {recall_log.LOG_RECALLS}"
     else:

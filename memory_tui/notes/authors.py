@@ -498,8 +498,7 @@ def _after_sed(script: str, before: bytes) -> bytes:
 
     `old` and `gone` are taken as plain text, not as patterns.
     """
-    match = _SED.fullmatch(script)
-    if match is None:
+    if (match := _SED.fullmatch(script)) is None:
         return before
     old, new, gone = ((match[name] or "").encode("utf-8", "replace") for name in ("old", "new", "gone"))
     lines = before.splitlines(keepends=True)
@@ -735,8 +734,7 @@ class Repository:
 
         They come in the order of the reflog, oldest first.
         """
-        top = self.top()
-        if top is None:
+        if (top := self.top()) is None:
             return []
         where = os.fsdecode(_git(top, "rev-parse", "--git-path", "logs/HEAD")).strip()
         try:

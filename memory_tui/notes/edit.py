@@ -36,7 +36,7 @@ from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
 from memory_tui.notes.changes import HEADING, ITEM, Change, Conflict, FileChange, Lines, ReadOnly, ShownLines, ThreeWay
 from memory_tui.notes.journal import Journal, JournalEntry
-from memory_tui.notes.links import LinkIndex, follow
+from memory_tui.notes.links import LinkIndex, follow, mentions
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import SameLinesChanged, current, deadline, planned, standing, tag, write
 from memory_tui.openclaw import trust as trusted
@@ -91,8 +91,7 @@ class Planner(Struct, frozen=True):
         note = self._note(path)
         lines = Lines.of(note.before, note.path)
         if seen is not None:
-            now = seen.now_at(first, last, lines)
-            if now is None:
+            if (now := seen.now_at(first, last, lines)) is None:
                 what = f"These lines of {note.path} changed after you saw them."
                 raise EditRefused(what, "Nothing was changed. Look at them again.")
             first, last = now
@@ -139,8 +138,7 @@ class Planner(Struct, frozen=True):
         for path, spot in {spot.path: spot for spot in spots}.items():
             numbers = {spot.first for spot in spots if spot.path == path}
             files.append(FileChange(path, spot.data, self._superseded(spot.lines(), numbers)))
-        title = f"Mark {', '.join(map(str, spots[:3]))} as superseded"
-        return self.with_trust(Change("edit", title, tuple(files)))
+        return self.with_trust(Change("edit", f"Mark {', '.join(map(str, spots[:3]))} as superseded", tuple(files)))
 
     def _superseded(self, note: Lines, numbers: Collection[int]) -> bytes:
         """Return a note with the mark of today on those lines of it that have none."""
@@ -203,8 +201,7 @@ class Planner(Struct, frozen=True):
         if codex.is_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._target()
-        parts = promoting.parts(spot for spot in spots if spot.path != target)
-        if not parts:
+        if not (parts := promoting.parts(spot for spot in spots if spot.path != target)):
             raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
         before = after = current(self.roots, target)
         notes: list[str] = []
@@ -288,8 +285,7 @@ class Planner(Struct, frozen=True):
         old = [path for path, day in logs if day is not None and (today - day).days > days]
         targets = {path: f"{ARCHIVE}/{posixpath.basename(path)}" for path in old}
         notes = [f"{target} is there already, so {path} stays." for path, target in targets.items() if target in paths]
-        moved = {path: target for path, target in targets.items() if target not in paths}
-        if not moved:
+        if not (moved := {path: target for path, target in targets.items() if target not in paths}):
             raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes) or "Nothing was moved.")
         what = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
         return self._moved(moved, "archive", f"Archive {what} older than {days} days to {ARCHIVE}/", notes)
@@ -339,7 +335,8 @@ class Planner(Struct, frozen=True):
         change = Change(kind, title, (*new, *(FileChange(note.path, note.before, None) for note in old)), tuple(notes))
         # The notes that move, and those that link to one of them.
         texts = {path: data for path in self.links.sources(targets) if (data := current(self.roots, path)) is not None}
-        return self.with_trust(follow(change, texts, self.links.paths()))
+        change = follow(change, texts, paths := self.links.paths())
+        return self.with_trust(replace(change, notes=(*change.notes, *mentions(self.roots, targets, paths))))
 
     def _budgeted(self, change: Change) -> Change:
         """Return `change` with what it does to the curated note's budget among its notes."""
@@ -365,16 +362,14 @@ class Planner(Struct, frozen=True):
         """Return the change that removes a note, with its mode and time. Raises NoteMissing."""
         path = self._stored(path)
         mode, mtime_ns = standing(self.roots, path)
-        data = current(self.roots, path)
-        if data is None:
+        if (data := current(self.roots, path)) is None:
             raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
         return FileChange(path, before=data, after=None, mode=mode, mtime_ns=mtime_ns)
 
 
 def topic_path(title: str) -> str:
     """Return a stored path for a topic of this title: letters and digits of any script, joined by hyphens."""
-    name = "-".join(re.findall(r"\w+", title.casefold()))[:60].strip("-")
-    if not name:
+    if not (name := "-".join(re.findall(r"\w+", title.casefold()))[:60].strip("-")):
         raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
     return f"memory/{name}.md"
 
@@ -558,8 +553,7 @@ class Curator:
         for entry, last in stack:
             if number in (None, entry.id):
                 files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
-                change = Change(kind, f"{kind.capitalize()}: {entry.title}", files, of=entry.id)
-                return self.plan.with_trust(change)
+                return self.plan.with_trust(Change(kind, f"{kind.capitalize()}: {entry.title}", files, of=entry.id))
         step = "Run memory-tui history to list the changes."
         if stack:
             verb = "undone" if kind == "undo" else "redone"
@@ -587,8 +581,7 @@ class Curator:
             before = edit.before
             after = current(self.roots, edit.path)
             later = self.journal.entries(edit.last)
-            meanwhile = [entry for entry in later if entry.state == "done" and edit.path in entry.paths]
-            if meanwhile:
+            if meanwhile := [entry for entry in later if entry.state == "done" and edit.path in entry.paths]:
                 before = self.journal.text(next(file.after for file in meanwhile[-1].files if file.path == edit.path))
                 numbers = ", ".join(str(entry.id) for entry in meanwhile)
                 reason += f"; it begins where change {numbers} of this journal ended, which was made meanwhile"
@@ -732,8 +725,7 @@ def _stack(entries: tuple[JournalEntry, ...], kind: str) -> list[tuple[JournalEn
 
 def _why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
     """Return why change `number` is not among those that can be undone or redone, as a sentence."""
-    entry = next((entry for entry in entries if entry.id == number), None)
-    if entry is None:
+    if (entry := next((entry for entry in entries if entry.id == number), None)) is None:
         return f"There is no change {number}."
     if entry.undoes or entry.redoes:
         what = f"an undo of change {entry.undoes}" if entry.undoes else f"a redo of change {entry.redoes}"

@@ -48,9 +48,7 @@ _MANY_LINES, _OVERWRITTEN = 10, 0.8
 
 def who(change: Edit | JournalEntry) -> str:
     """Return who made a change, in words."""
-    if change.kind != OTHERS:
-        return OWN
-    return (change.author and change.author.host) or SOMEBODY
+    return OWN if change.kind != OTHERS else (change.author and change.author.host) or SOMEBODY
 
 
 def history(
@@ -341,8 +339,7 @@ def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
             files[path] = FileChange(path, now := curator.read(path), now)
         after = files[path].after
         files[path] = replace(files[path], after=before if after is None else together(before, after))
-    changed = tuple(file for file in files.values() if file.before != file.after)
-    if not changed:
+    if not (changed := tuple(file for file in files.values() if file.before != file.after)):
         raise EditRefused("The notes hold every line of then.", "Nothing was changed.")
     what = changed[0].path if len(changed) == 1 else plural(len(changed), "note")
     return curator.plan.with_trust(Change("restore", f"Bring back what {what} lost", changed))
@@ -511,8 +508,7 @@ class Recorder:
         with self._telling, self._journal.kept():
             edits = [self._untold.popleft() for _ in range(len(self._untold))]
             try:
-                losses = {edit.id for edit in edits if is_loss(self._journal, edit)}
-                if not losses:
+                if not (losses := {edit.id for edit in edits if is_loss(self._journal, edit)}):
                     return
                 name_authors(self._journal, self._roots, time.time())
                 texts = {head.blob for head in self._journal.heads().values()}

@@ -237,8 +237,7 @@ class Journal:
         """Return the text that is kept as `blob`. Raises EditRefused when it is gone or damaged."""
         if blob is None:
             return None
-        data = self._read(lambda connection: _text(connection, blob), None)
-        if data is None:
+        if (data := self._read(lambda connection: _text(connection, blob), None)) is None:
             step = f"It would be in {self.database}; the notes are as they are."
             raise EditFailed("A text of the journal is gone or damaged.", step)
         return data
@@ -271,8 +270,7 @@ class Journal:
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first; `more` is a further condition in SQL."""
-        sql = _sql("entries").format(more=more)
-        rows = self._rows(sql, (self._scope, since))
+        rows = self._rows(_sql("entries").format(more=more), (self._scope, since))
         return tuple(_entry(change, notes) for change, notes in groupby(rows, lambda row: row[:_CHANGE_COLUMNS]))
 
     def unsettled(self) -> tuple[JournalEntry, ...]:
@@ -301,8 +299,7 @@ class Journal:
             """Name the author of each note of a change; `place` is which one of the change it is."""
             sql = "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?"
             for number, place, author in authors:
-                author_id = row_id(connection, "note_author", **asdict(author))
-                connection.execute(sql, (author_id, scope, number, place))
+                connection.execute(sql, (row_id(connection, "note_author", **asdict(author)), scope, number, place))
 
         self._run(write)
 
@@ -350,8 +347,7 @@ class Journal:
             if not others:
                 connection.execute("DELETE FROM note_change WHERE scope = ?", (self._scope,))
             ours = "SELECT id FROM note_change WHERE scope = ?2"
-            sql = f"DELETE FROM note_edit WHERE scope = ?1 AND id NOT IN ({ours})"
-            connection.execute(sql, (scope, self._scope))
+            connection.execute(f"DELETE FROM note_edit WHERE scope = ?1 AND id NOT IN ({ours})", (scope, self._scope))
             connection.execute("UPDATE note_path SET blob = NULL, size = NULL WHERE scope = ?", (scope,))
             connection.execute("UPDATE note_scope SET began = NULL, viewed = NULL WHERE id = ?", (scope,))
             connection.execute("DELETE FROM note_start WHERE scope = ?", (scope,))
@@ -443,8 +439,7 @@ class Journal:
         values = self._scope, *map(storable, fields), json.dumps({"left": entry.left})
         connection.execute(f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", values)
         if files is None:
-            sql = "UPDATE note_edit SET at = ? WHERE scope = ? AND id = ?"
-            connection.execute(sql, (entry.at, scope, entry.id))
+            connection.execute("UPDATE note_edit SET at = ? WHERE scope = ? AND id = ?", (entry.at, scope, entry.id))
         else:
             connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, entry.id))
             notes = [self._recorded(connection, scope, entry, place, file) for place, file in enumerate(files)]
@@ -503,8 +498,7 @@ class Journal:
         if blob != last_blob and is_known:
             number = connection.execute(_NEXT, (scope,)).get
             plus, minus = counted(last_data, sight.data)
-            values = scope, number, 0, path_id, sight.at, last_blob, blob, plus, minus, 0, 0
-            connection.execute(_NEW_EDIT, values)
+            connection.execute(_NEW_EDIT, (scope, number, 0, path_id, sight.at, last_blob, blob, plus, minus, 0, 0))
             edit = Edit(number, 0, sight.at, sight.path, before=last_blob, after=blob, plus=plus, minus=minus)
         sql = "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?"
         connection.execute(sql, (blob, sight.size, sight.mtime_ns, sight.ctime_ns, sight.device, path_id))
@@ -890,8 +884,7 @@ def _merge_hidden_files(roots: Roots, journal: Journal, entry: JournalEntry) -> 
                 elif text not in (file.before, file.after):
                     # What somebody wrote late into the old file, as a change of what the note held before ours. With
                     # "l" its hidden files have names of their own.
-                    late = replace(file, after=text)
-                    _merge_late(roots, journal, entry, late, folder.read(name), hidden + "l")
+                    _merge_late(roots, journal, entry, replace(file, after=text), folder.read(name), hidden + "l")
     return tuple(left)
 
 
@@ -1003,7 +996,6 @@ def _unsaved(journal: Journal) -> state_db.ScopedRecords:
 
     def old() -> dict[str, Any]:
         """Return what 0.2 kept, each text in a file of its own."""
-        files = (journal.folder / "unsaved").glob("*.json")
-        return {file.stem: json.loads(file.read_bytes()) for file in files}
+        return {file.stem: json.loads(file.read_bytes()) for file in (journal.folder / "unsaved").glob("*.json")}
 
     return _UNSAVED.of(journal.folder.name, old, path=journal.database)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Literal
@@ -21,11 +21,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused, Unreadable
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, moves
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import front_matter
-from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.roots import Roots, beside, scan
 from memory_tui.workspace.scan import NoteFile
 
 _LINK = re.compile(
@@ -37,6 +37,8 @@ _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
 """What every link holds: a text without any of these has none."""
+_MOST_OTHERS, _MOST_BYTES = 200, 400_000
+"""Files that are no notes in which a name is looked for, and the bytes of the largest."""
 
 
 class NoteLink(Struct, frozen=True):
@@ -89,12 +91,12 @@ class Names:
         return next((path for path in paths if f"/{_plain(posixpath.dirname(path))}".endswith(tail)), "")
 
 
-def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
-    """Return the links of a note in order; milliseconds for a note of any usual size."""
+def links(path: str, text: str, names: Names, *, fenced: bool = False) -> tuple[NoteLink, ...]:
+    """Return the links of a note in order, with `fenced` also those in fenced code; milliseconds for a usual note."""
     if not any(hint in text for hint in _HINTS):
         return ()
     # Blanks keep the places of what follows.
-    plain = _FENCED.sub(lambda fenced: re.sub(r"[^\n]", " ", fenced[0]), text)
+    plain = text if fenced else _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     rows = []
     for number, line in enumerate(plain.split("\n"), 1):
         for match in _LINK.finditer(line):
@@ -217,9 +219,31 @@ def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> 
             files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
     # Notes come before others go, so that nothing is lost in between.
     ordered = sorted(files.values(), key=lambda file: file.after is None)
-    if others := len(files) - len(change.files):
-        notes.append(f"Links in {plural(others, 'other note')} follow; the name without .md stays.")
+    if others := [file for file in files.values() if file.path not in {known.path for known in change.files}]:
+        pairs = [zip((f.before or b"").split(b"\n"), (f.after or b"").split(b"\n"), strict=True) for f in others]
+        lines = plural(sum(old != new for rows in pairs for old, new in rows), "line")
+        notes.append(f"Links in {lines} of {plural(len(others), 'other note')} follow; the name without .md stays.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
+
+
+def mentions(roots: Roots, moved: Collection[str], paths: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each file that is no note and names one of the `moved` ones; the notes are at `paths`.
+
+    An agent reads such a file, as TOOLS.md, and goes on using the old name. The largest ones are not looked at.
+    """
+    others, what = beside(roots)[:_MOST_OTHERS], "it" if len(moved) == 1 else "some of them"
+    # What names another such file means no note of that name.
+    names = Names([*paths, *others])
+    for path in others:
+        # Size, time and inode are no part of what is read.
+        file = NoteFile(path, str(roots.workspace / path), 0, 0, (0, 0), str(roots.workspace))
+        try:
+            text = notes.snapshot(file, _MOST_BYTES)[0].decode("utf-8", "replace")
+        except Unreadable:
+            continue
+        if lines := {str(link.line): None for link in links(path, text, names, fenced=True) if link.target in moved}:
+            where = f"line{'s' * (len(lines) > 1)} {', '.join([*lines][:9])}{', ...' * (len(lines) > 9)}"
+            yield one_line(f"{path} names {what} too ({where}) and is not changed.")
 
 
 def _respelled(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
@@ -258,12 +282,14 @@ def _beside(written: str, path: str) -> str:
 
 def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     """Return how a link in the note `here` names `target`: as it was written, as far as that leads there."""
-    name = posixpath.basename(target).removesuffix(".md")
+    ending = ".md" if link.kind == "wiki" else ""
+    name = posixpath.basename(target).removesuffix(ending)
+    # A name alone, in brackets or in prose, stays one.
+    if link.kind != "markdown" and "/" not in link.written and names.find(name, here) == target:
+        return name
     if link.kind == "wiki":
-        is_name = "/" not in link.written and names.find(name, here) == target
-        return name if is_name else target.removesuffix(".md")
+        return target.removesuffix(ending)
     # A path is from the top of the workspace where the link was written so, and still leads there so; else from `here`.
     is_from_top = _beside(link.written, "") == link.target and names.find(target, here) == target
     path = target if is_from_top else posixpath.relpath(target, posixpath.dirname(here) or ".")
-    needs_quotes = link.kind == "markdown" and (" " in path or "%" in link.written)
-    return quote(path, safe="/") if needs_quotes else path
+    return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path

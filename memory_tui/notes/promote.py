@@ -59,8 +59,7 @@ class Spot(Struct, frozen=True):
 
     def facts(self) -> list[list[str]]:
         """Return the lines that are no headings in runs. Raises EditRefused where there are none with text."""
-        facts = [part.texts() for part in parts([self])]
-        if not facts:
+        if not (facts := [part.texts() for part in parts([self])]):
             what = "A heading alone cannot be promoted." if "".join(self.texts()).strip() else "These lines are blank."
             raise EditRefused(what, "Choose lines with text.")
         return facts

@@ -136,8 +136,7 @@ async def promote(view: View, reader: Reader, then: Then) -> None:
 
 async def _ask_heading(view: View, path: str, spots: Spots, then: Then, *, move: bool = False) -> None:
     """Ask below which heading a fact is copied, or moved as a row of the list says; several are copied unasked."""
-    reply = await asyncio.to_thread(view.attempt, lambda engine: _sections(engine, spots))
-    if reply is None:
+    if (reply := await asyncio.to_thread(view.attempt, lambda engine: _sections(engine, spots))) is None:
         return
     facts, titles = reply
     if len(facts) > 1 or not titles:
@@ -230,8 +229,7 @@ def make(view: View, deed: Deed, then: Then | None = None, same: Callable[[], ob
 
     def work() -> None:
         """Make the change, and hand what became of it to the screen's thread."""
-        engine = view.session.engine
-        if engine is None:
+        if (engine := view.session.engine) is None:
             return
         try:
             done = deed(engine.notes.curator)
@@ -322,8 +320,7 @@ def _next_step(engine: Engine, kind: str, number: int | None) -> tuple[JournalEn
     Raises EditRefused where there is none.
     """
     curator = engine.notes.curator
-    entry = next((entry for entry in curator.stack(kind) if number in (None, entry.id)), None)
-    if entry is None:
+    if (entry := next((entry for entry in curator.stack(kind) if number in (None, entry.id)), None)) is None:
         raise EditRefused("Nothing is left to take back.", "5 lists what was changed.")
     return entry, curator.preview(kind, entry.id)
 

@@ -318,8 +318,7 @@ def run_editor(words: Sequence[str]) -> str:
 
 def edit_outside(view: View, path: str, line: int, then: Callable[[], object]) -> None:
     """Give the terminal to the user's editor, then keep what it made of the note in the journal."""
-    begun = view.attempt(lambda engine: engine.notes.curator.begin_external_edit(path))
-    if begun is None:
+    if (begun := view.attempt(lambda engine: engine.notes.curator.begin_external_edit(path))) is None:
         return
     words = command(begun.absolute, line, os.environ)
     try:

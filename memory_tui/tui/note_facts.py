@@ -19,7 +19,7 @@ from memory_tui.shared import workspace_of
 from memory_tui.tui.reader import NotePage, Part, shown_line
 from memory_tui.tui.rows import short_path
 from memory_tui.workspace.notes import note_date, note_date_2026_9
-from memory_tui.workspace.roots import ROOT_NOTES
+from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing
 from memory_tui.workspace.transcripts import SOURCE
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ def matches(row: FileRow, letters: str, use: str = "") -> bool:
 def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
     """Return the row of a note: a mark of its state, its name, its kind and its title; a marked one shows that.
 
-    A daily log is called by its day, any other note by its path; a title that is the same as this name is left out.
+    A daily log is called by its day, any other note by its path; what a title repeats of the file's name is left out.
     """
     # `detail` says how a note is pending, `new` or `deleted`; what has no mark of its own is shown as `~`.
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
     mark = ("■", "$accent") if marked else MARKS.get(state, ("~", "$warning"))
-    title = one_line(row.title)
+    title = re.sub(rf"(?i)^{re.escape(row.path.rpartition('/')[2])}([\s:–—-]+|$)", "", one_line(row.title))
     if row.day is not None and row.source != SOURCE:
         name = f"{row.day.day:>2} {row.day:%b}" + (f" {row.day:%y}" if (today - row.day).days > _YEAR else "")
         if 0 < len(row.dated) < len("2026-03-07"):
@@ -101,10 +101,13 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) 
         name = f"{name} {one_line(folder.strip('0123456789-/'))}".rstrip()
     else:
         name = short_path(one_line(row.path.removeprefix("memory/")), width - 2)
+        # Where a name is cut, no single letter of its ending is left.
+        name = name if Content(name).cell_length <= width - 2 else name.removesuffix(".md")
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
-    kind = (f"  {row.kind}" if row.kind else "", "$accent")
-    words = (f"  {title}" if title else "", "$foreground-muted")
-    return Content.assemble(mark, f" {name}", kind, words).truncate(width, ellipsis=True)
+    head = Content.assemble(mark, f" {name}", (f"  {row.kind}" if row.kind else "", "$accent"))
+    # A title needs room for more than its first letter.
+    words = (f"  {title}" if title and head.cell_length + 4 <= width else "", "$foreground-muted")
+    return Content.assemble(head, words).truncate(width, ellipsis=True)
 
 
 # --- the note -----------------------------------------------------------------------------------------------------
@@ -113,7 +116,13 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) 
 def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -> NotePage:
     """Return what is shown of the note `row` with `line` in it, as it is now; on a worker. Raises MemoryTuiError."""
     engine, standing = engine.of_note(path)
-    document = engine.notes.read(path)
+    try:
+        document = engine.notes.read(path)
+    except NoteMissing:
+        edits = engine.notes.curator.journal.edits(path, most=1)
+        if edits and edits[0].after is None and not engine.plan.options.read_only:
+            raise NoteMissing("This note is gone.", "5 History brings it back.") from None
+        raise
     text = "\n".join(map(shown_line, document.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")))
     first, part = window(text, line)
     whole = len(part) == len(text)

@@ -208,8 +208,7 @@ def screen_alone() -> Iterator[Callable[[], None]]:
 
     Gives what lets stderr be the terminal again before that.
     """
-    real = sys.__stderr__
-    if real is None or os.name != "posix" or real.fileno() != 2:
+    if (real := sys.__stderr__) is None or os.name != "posix" or real.fileno() != 2:
         yield lambda: None
         return
     real.flush()

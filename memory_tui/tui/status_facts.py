@@ -155,8 +155,8 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
 # --- left out ------------------------------------------------------------------------------------------------------
 
 
-def left_out(status: Status, others: int) -> Fact:
-    """Return the lamp that says what no question finds, or only words do; `others` counts files that are no memory."""
+def left_out(status: Status, others: Sequence[str]) -> Fact:
+    """Return the lamp that says what no question finds, or only words do; `others` are files that are no memory."""
     parts = [
         (len(status.withheld), "not sent, they look like secrets"),
         (len(status.refused), "refused by the provider"),
@@ -164,13 +164,13 @@ def left_out(status: Status, others: int) -> Fact:
         (sum(item.rule != "missing root" for item in status.freshness.left_out), "by a rule"),
     ]
     words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
-    words += f"; {plural(others, 'other Markdown file')} not read as memory" if others else ""
+    words += f"; {plural(len(others), 'other Markdown file')} not read as memory" if others else ""
     # What a rule leaves out is no cause to warn.
     mark = WARN if status.withheld or status.refused or status.in_part else GOOD
     return Fact(words, "lamp:left", mark, "left out", style="bold")
 
 
-def behind_left_out(status: Status, others: int) -> Iterator[Fact]:
+def behind_left_out(status: Status, others: Sequence[str]) -> Iterator[Fact]:
     """Yield each passage and path that is left out, with its reason; a rule's paths are one group each."""
     for chunk in (*status.withheld, *status.refused):
         words = f"{one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
@@ -180,12 +180,11 @@ def behind_left_out(status: Status, others: int) -> Iterator[Fact]:
     reasons: dict[str, list[str]] = {}
     for item in status.freshness.left_out:
         reasons.setdefault(one_line(item.reason), []).append(one_line(item.path))
+    reasons |= {"Not read as memory: memory-tui --whole yes reads all.": [*map(one_line, others)]} if others else {}
     for reason, paths in reasons.items():
         more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
         count = f"{plural(len(paths), 'path')}: " if len(paths) > 1 else ""
         yield Fact(f"{count}{', '.join(paths[:_SHOWN])}{more}  {reason}", mark=MUTED, indent=2)
-    words = f"{plural(others, 'Markdown file')} of the folder not read as memory: memory-tui --whole yes reads all."
-    yield from [Fact(words, indent=2, style=MUTED)] if others else []
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------
@@ -212,11 +211,11 @@ def statements(
     unfolded: Container[str],
     approvals: Sequence[Approval] = (),
     state: Standing | MemoryTuiError | None = None,
-    others: int = 0,
+    others: Sequence[str] = (),
 ) -> Iterator[Fact]:
     """Yield the whole status: the lamps, `unfolded` ones with their details, a mirror's `state`, notices, pages.
 
-    `others` counts the Markdown files of the folder that are no memory.
+    `others` are the Markdown files of the folder that are no memory.
     """
     if (status := session.status) is None:
         yield Fact("Opening the workspace ...", style=MUTED)

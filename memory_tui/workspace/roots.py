@@ -82,8 +82,7 @@ _NAMED_LINES = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<las
 
 def named_lines(typed: str) -> tuple[str, int | None, int | None]:
     """Split `path:12`, `path:12-24`, `path#L12-L24` into path, first and last line; None where none is named."""
-    match = _NAMED_LINES.match(typed)
-    if match is None:
+    if (match := _NAMED_LINES.match(typed)) is None:
         return typed, None, None
     return match["path"], int(match["first"]), int(match["last"]) if match["last"] else None
 
@@ -274,9 +273,10 @@ def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
     return [path for path in known if path not in listed]
 
 
-def beside(roots: Roots) -> int:
-    """Count the Markdown files below the workspace that no root reaches."""
-    return sum(1 for path in notes_below(roots.workspace) if _root_of(roots, path) is None)
+def beside(roots: Roots) -> list[str]:
+    """Return where in the workspace Markdown files are that no root reaches, those at its top first."""
+    found = (roots.stored(path) for path in notes_below(roots.workspace) if _root_of(roots, path) is None)
+    return sorted(found, key=lambda path: (path.count("/"), path))
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -300,8 +300,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
             return PathVerdict(note.path, True, "included", _included(note, stored))
     # Every stored path begins with the empty text, so that all notes are below the workspace.
     start = "" if stored == "." else stored + "/"
-    below = sum(note.path.startswith(start) for note in seen.notes)
-    if below:
+    if below := sum(note.path.startswith(start) for note in seen.notes):
         return PathVerdict(stored, False, "folder", f"It is a folder; {below} of the notes are below it.")
     left_out = {file.path: file for file in seen.left_out}
     for path_above in upwards(stored):

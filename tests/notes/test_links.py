@@ -99,7 +99,7 @@ def test_links_follow_a_note_that_is_renamed(tmp_path):
     one = curator(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*.md")}
     change = one.plan.rename("memory/net.md", "memory/work/the net.md")
-    assert change.notes == ("Links in 2 other notes follow; the name without .md stays.",)
+    assert change.notes == ("Links in 2 lines of 2 other notes follow; the name without .md stays.",)
     one.apply(change)
     assert one.read("MEMORY.md") == (
         b"\xef\xbb\xbf[[the net]] caf\xe9 `memory/work/the net.md:1` [x](memory/work/the%20net.md) network.md\r\n"
@@ -109,6 +109,40 @@ def test_links_follow_a_note_that_is_renamed(tmp_path):
     assert one.read("memory/work/the net.md") == b"# Net\r\n[up](../../MEMORY.md) [[plan]] [own](plan.md)"
     one.undo()
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
+
+
+def test_a_bare_name_in_prose_stays_one_in_every_folder(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    (folder / "memory/archive").mkdir()
+    (folder / "memory/posts.md").write_bytes(b"- one\n")
+    for path in ("memory/archive/old.md", "memory/new.md"):
+        (folder / path).write_bytes(b"only found in posts.md, see memory/posts.md\n")
+    one = curator(folder)
+    one.apply(one.plan.rename("memory/posts.md", "memory/log.md"))
+    for path in ("memory/archive/old.md", "memory/new.md"):
+        assert one.read(path) == b"only found in log.md, see memory/log.md\n"
+
+
+def test_a_rename_names_the_files_that_are_no_notes_and_keep_the_old_name(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    (folder / "memory/posts.md").write_bytes(b"- one\n")
+    tools = b"# Tools\nALWAYS save to `memory/posts.md`\n```\ncat memory/posts.md\n```\n"
+    (folder / "TOOLS.md").write_bytes(tools)
+    (folder / "SOUL.md").write_bytes(b"[[posts]] and the posts\n")
+    (folder / "AGENTS.md").write_bytes(b"see MEMORY.md\n")
+    (folder / "HUGE.md").write_bytes(b"memory/posts.md " * 100_000)
+    (folder / "LINK.md").symlink_to(folder / "TOOLS.md")
+    one = curator(folder)
+    change = one.plan.rename("memory/posts.md", "memory/log.md")
+    assert change.notes == (
+        "SOUL.md names it too (line 1) and is not changed.",
+        "TOOLS.md names it too (lines 2, 4) and is not changed.",
+    )
+    one.apply(change)
+    assert (folder / "TOOLS.md").read_bytes() == tools
+    (folder / "posts.md").write_bytes(b"no note\n")
+    (folder / "AGENTS.md").write_bytes(b"see posts.md\n")
+    assert not any("AGENTS" in note for note in one.plan.rename("memory/log.md", "memory/posts.md").notes)
 
 
 def test_sources_of_promoted_lines_follow_an_archived_log(tmp_path):

@@ -208,6 +208,14 @@ def test_memories_are_listed(openclaw, tmp_path):
     go(openclaw, "Long-term memories").press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
 
 
+@pytest.mark.parametrize(
+    ("client", "shown"),
+    [("fox 1", "fox, version 1"), ("claude-code 2.0.14", "claude-code, version 2.0.14"), ("agent x", "agent x")],
+)
+def test_a_program_is_named_with_its_version_in_words(client, shown):
+    assert question(RecallEntry("memory_search", "where is it", NOW, client, id="1")).does == shown
+
+
 def test_turns_say_who_asked_and_who_should_have(home, tmp_path):
     notes, at = sample(tmp_path / "notes"), time.time() + 1
     reply = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 1, "endLine": 2, "snippet": "nothing"}]})

@@ -101,6 +101,7 @@ def test_a_row_has_state_day_and_title_once():
         (row("memory/archive/2026-03-05.md", title="Router day"), "   5 Mar archive  Router day"),
         (row("memory/2026/03/2026-03-05.md", title="Router day"), "   5 Mar  Router day"),
         (row("MEMORY.md", title="MEMORY.md"), "  MEMORY.md"),
+        (row("MEMORY.md", title="MEMORY.md - Kit's memory"), "  MEMORY.md  Kit's memory"),
         (row("memory/network.md", title="Network"), "  network.md"),
         (row("memory/network.md", title="Home", state="pending", detail="new"), "+ network.md  Home"),
         (row("memory/network.md", title="Home", state="pending", detail="changed"), "~ network.md  Home"),
@@ -108,6 +109,20 @@ def test_a_row_has_state_day_and_title_once():
         (row("memory/network.md", title="\x1b[31mred"), "  network.md  ␛[31mred"),
     ]
     assert [note_facts.list_row(file, TODAY, 60).plain for file, _ in rows] == [words for _, words in rows]
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (30, "  …/graduation-candidates.md"),
+        (34, "  archive/graduation-candidates.md"),
+        (20, "  …/graduation-cand…"),
+        (26, "  …/graduation-candidates"),
+    ],
+)
+def test_a_name_that_fills_its_row_keeps_its_ending_whole_or_loses_it(width, shown):
+    file = row("memory/archive/graduation-candidates.md", title="Candidates for graduation")
+    assert note_facts.list_row(file, TODAY, width).plain == shown
 
 
 @given(st.text(max_size=60), st.integers(5, 40))

@@ -175,6 +175,7 @@ def test_a_note_that_vanishes_under_the_cursor_is_said(screen, workspace):
     sync(screen)
     assert notes(screen).page.problem
     assert "memory/network.md" in screen.text
+    assert "This note is gone. 5 History brings it back." in screen.text
     screen.press("e", "p", "x")
     assert not (workspace / "memory/network.md").exists()
 

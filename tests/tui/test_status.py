@@ -82,11 +82,15 @@ def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_befo
 
 def test_what_is_left_out_is_one_row_a_reason(status):
     held = replace(status, withheld=(Withheld(1, "memory/a.md", 3, 5, "a password"),))
-    said = words(behind_left_out(held, 20))
+    others = [f"books/{number}.md" for number in range(25)]
+    said = words(behind_left_out(held, others))
+    assert "25 paths: books/0.md, books/1.md, " in said
+    assert "books/19.md and 5 more  Not read as memory" in said
     assert "memory/a.md:3-5  withheld: looks like a secret (a password)" in said
-    assert next(behind_left_out(held, 0)).mark == WARN
+    assert next(behind_left_out(held, ())).mark == WARN
     assert any("1 not sent" in fact.words for fact in statements(session(held), ()))
-    assert "no note; 20 other Markdown files not read as memory" in words(statements(session(status), (), others=20))
+    lamps = words(statements(session(status), (), others=others))
+    assert "no note; 25 other Markdown files not read as memory" in lamps
     assert not any("not read as memory" in said for said in words(statements(session(status), ["lamp:left"])))
 
 

@@ -35,7 +35,7 @@ def test_facts_beside_their_index_are_all_notes(tmp_path):
     assert seen.left_out == ()
     put(tmp_path, "AGENTS.md")
     assert paths(planned(tmp_path)) == ["MEMORY.md"], "in a workspace of OpenClaw they are none"
-    assert beside(planned(tmp_path)) == 4
+    assert len(beside(planned(tmp_path))) == 4
 
 
 def test_a_vault_is_a_memory_once_a_person_said_so(tmp_path, monkeypatch, capsys):

@@ -28,7 +28,7 @@ from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
 from memory_tui.tui.view import View
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
-_TURNS = Fact("Turn by turn, from transcripts", "turns", does="what each turn got, and who should have asked")
+_TURNS = Fact("Turn by turn, from transcripts", "turns", does="what an agent got, and when it forgot to ask")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, what its dreaming wrote, sessions, its index")
 _ENTRIES = 100
@@ -114,7 +114,7 @@ def question(entry: RecallEntry) -> Fact:
     if not entry.reply:
         answer = "read" if entry.delivered else "not read"
     words = f"{answer}: {one_line(entry.query, 200)}" if answer else one_line(entry.query, 200)
-    source = ", ".join(filter(None, (entry.best, one_line(entry.client or entry.agent, 24))))
+    source = "; ".join(filter(None, (entry.best, one_line(entry.program or entry.agent, 40))))
     return Fact(words, f"recall:{entry.id}", _MARKS.get(entry.reply, MUTED), minute(entry.at)[5:], does=source, most=2)
 
 
@@ -259,8 +259,7 @@ class AgentsView(View):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The key connects an agent that can be, and disconnects one that is connected."""
         if action in ("do", "disconnect"):
-            row = self.program
-            if row is None or (row.connection is None and row.problem):
+            if (row := self.program) is None or (row.connection is None and row.problem):
                 return False
             # One that lost something is connected anew by the same key.
             return (row.connection is None or bool(row.lost)) == (action == "do")

@@ -45,7 +45,7 @@ class StatusView(View):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.unfolded: set[str] = set()
-        self.known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int] = (), None, 0
+        self.known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, Sequence[str]] = (), None, ()
         """Who may get the notes, how the mirror stands, how many files of the folder are no memory."""
         self.due = False
         """Whether a drawing is on its way."""
@@ -94,7 +94,7 @@ class StatusView(View):
     def read_approvals(self) -> None:
         """Read who may get the notes, how the mirror stands, and what else is in the folder."""
         approvals = self.attempt(lambda engine: engine.providers.approvals.every()) or ()
-        others = self.attempt(lambda engine: beside(engine.plan.roots)) or 0
+        others = self.attempt(lambda engine: beside(engine.plan.roots)) or ()
         self.known = approvals, self.attempt(lambda engine: engine.mirrored()), others
         self.call_later(self.draw)
 
