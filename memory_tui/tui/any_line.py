@@ -24,6 +24,7 @@ from memory_tui.tui.facts import MUTED
 from memory_tui.tui.hits import fit
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
+from memory_tui.workspace.roots import why_path
 
 MOST_LINES, FEWEST_LETTERS = 100, 2
 
@@ -46,6 +47,8 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
     if re.fullmatch(r"\S+:\d+", typed.strip()):
         # A name without its folders is enough where one note alone has it.
         name, _, number = typed.strip().rpartition(":")
+        if why_path(engine.plan.roots, name).rule == "outside":
+            return []
         named_so = [path for path in indexed if f"/{path}".endswith(f"/{name}")]
         # Where there is no such line, `typed` is searched for as words below.
         with suppress(MemoryTuiError):
@@ -95,18 +98,21 @@ class AnyLine(Dialog[Place]):
     def look(self, typed: str) -> None:
         """Look for lines on a worker thread."""
         places = self.view.attempt(lambda _: lines_holding(self.engine, typed))
+        file = self.view.attempt(lambda _: why_path(self.engine.plan.roots, typed.strip().rpartition(":")[0]))
+        outside = f"{file.path} is there, but it is not read as memory. {file.detail}" if file else ""
+        none = outside if file and file.rule == "outside" else "No indexed line holds all these words."
         if places is not None and not get_current_worker().is_cancelled:
-            self.call_later(self.show, places)
+            self.call_later(self.show, places, none)
 
-    def show(self, places: Sequence[Place]) -> None:
-        """List the lines."""
+    def show(self, places: Sequence[Place], none: str) -> None:
+        """List the lines, or say why there are `none`."""
         self.places, rows = places, self.query_one("#lines", Rows)
         width = max(20, rows.scrollable_content_region.width)
         options = []
         for number, place in enumerate(self.places):
             name = f" {safe(place.path.removeprefix('memory/'))}:{place.line}  "
             options.append(Option(fit(Content.assemble((name, MUTED), one_line(place.words)), width), id=str(number)))
-        rows.refill(options or [Option(Content(" No indexed line holds all these words."), disabled=True)])
+        rows.refill(options or [Option(Content("\n ").join(Content(f" {safe(none)}").wrap(width - 1)), disabled=True)])
 
     def action_lines(self) -> None:
         """Go to the second line: the first is the one that enter takes from the box."""

@@ -1,7 +1,7 @@
 """Two rankings of one question: what each sends, in entries of two rows."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import on, work
@@ -47,6 +47,8 @@ class Pair:
 
     left: Row | None
     right: Row | None
+    unread: bool = False
+    """Whether the side that has none reads the note not as memory."""
 
     @property
     def row(self) -> Row | None:
@@ -66,8 +68,7 @@ def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_for
     A profile that ranks like one before it is left out; those that need another index come last. `other` holds the
     evidence of such indexes by the rules that cut them; a side whose index was not asked has None.
     """
-    listed = [in_force]
-    opened = engine.plan.settings
+    listed, opened = [in_force], engine.plan.settings
     here, elsewhere = list[Side](), list[Side]()
     if not same(opened, in_force):
         listed.append(opened)
@@ -133,7 +134,8 @@ def drawn(pair: Pair, width: int) -> Content:
         left_style, right_style = ("$success", "$error") if left_place else ("$error", "$success")
     elif left_place != right_place:
         right_style = "$warning"
-    left, right = _cell(pair.left, "A", left_style), _cell(pair.right, "B", right_style)
+    why = "not read as memory there" if pair.unread else "not found among the nearest"
+    left, right = _cell(pair.left, "A", left_style, why), _cell(pair.right, "B", right_style, why)
     title = row.name
     if pair.left and pair.right and pair.left.name != pair.right.name:
         title = f"A {pair.left.name}, B {pair.right.name}"
@@ -143,10 +145,10 @@ def drawn(pair: Pair, width: int) -> Content:
     return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", fit(left, half), fit(right, half))
 
 
-def _cell(row: Row | None, name: str, style: str) -> Content:
-    """Return what side `name`, A or B, makes of a passage: its place, score and bar, or why it is not sent."""
+def _cell(row: Row | None, name: str, style: str, why: str) -> Content:
+    """Return what side `name`, A or B, makes of a passage: its place, score and bar, or why it is not sent, or none."""
     if row is None:
-        return Content.assemble(f"{name}   ", ("not found among the nearest", style))
+        return Content.assemble(f"{name}   ", (why, style))
     if not row.sent:
         # Only the verdicts of a score that is too low have a floor.
         floor = row.hit.verdict.fields.get("floor")
@@ -256,7 +258,10 @@ class Compare(Dialog[None]):
             traces = a, b
             # With all misses: what one side sends may be the last miss of the other.
             listed = [rows(self.evidence, a, len(a.lost)), rows(right.evidence, b, len(b.lost))]
-            aligned = pairs(*listed, same_index=self.evidence is right.evidence)
+            reads = {*self.evidence.refs.paths}, {*right.evidence.refs.paths}
+            for pair in pairs(*listed, same_index=self.evidence is right.evidence):
+                is_read = pair.row is None or pair.row.hit.chunk.path in reads[pair.left is not None]
+                aligned.append(replace(pair, unread=not is_read))
         # A comparison that was replaced by the next one may end after it.
         if not get_current_worker().is_cancelled:
             self.call_later(self.show, left, right, traces, aligned)
@@ -282,6 +287,8 @@ class Compare(Dialog[None]):
         if event.option.id == MAKE:
             self.query_one("#head", Static).update("The other index is made and asked ...  esc stops")
             self.compare(self.number, make=True)
-        elif (row := self.pairs[event.option_index].row) is not None:
+        elif (pair := self.pairs[event.option_index]).left is None and pair.unread:
+            self.notify("The ranking in force does not read this note as memory, so Notes does not show it.")
+        elif (row := pair.row) is not None:
             self.dismiss(None)
             self.view.post_message(ReadNote(row.hit.chunk.path, row.line))

@@ -105,10 +105,8 @@ def parts(hit: Candidate) -> list[Part]:
         Part("meaning", meaning, MEANING, "$primary"),
         Part("age takes" if taken else "age", hit.age_points + taken, AGE, "$warning"),
     ]
-    others = [
-        Part("named by the question", hit.date_points, AGE, "$warning"),
-        Part(BESIDE, -(hit.second.lost if hit.second else 0.0)),
-    ]
+    beside = Part(BESIDE, -(hit.second.lost if hit.second else 0.0))
+    others = [Part("named by the question", hit.date_points, AGE, "$warning"), beside]
     for factor in () if hit.level else hit.factors:
         others.append(Part(f"its {factor.term}", so_far * (factor.value - 1)))
         so_far *= factor.value
@@ -223,8 +221,7 @@ def rows(
     A `saved` question tells how a person judged them. What is no candidate has no place in the ranking: 0.
     """
     words, scale = MatchedWords.of(trace), perfect(trace)
-    passages = () if trace.keeps_back else excerpts(trace)
-    read = {excerpt.hit.chunk.rowid: excerpt for excerpt in passages}
+    read = {excerpt.hit.chunk.rowid: excerpt for excerpt in (() if trace.keeps_back else excerpts(trace))}
     result: list[Row] = []
     listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]
     if asked is not None and asked.candidate is not None and asked.chunk not in [hit.chunk for _, hit in listed]:
@@ -438,21 +435,24 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
     """Return the sums with what they are made of, a line of at most `width` cells each, and what a `key` shows."""
     counts = "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count) or _most_like(row)
     words = wording.unmatched(trace) if counts and row.sums[0].points < 0.005 else counts
-    nearest = "the closest of all" if row.hit.vector_rank == 1 else ""
-    details = {"words": words, "meaning": nearest, "age": _age(row), "beside": "of its note"}
+    meaning = "the closest of all" * (row.hit.vector_rank == 1)
+    details = {"words": words, "meaning": meaning, "age": _age(row), "beside": "of its note"}
     wide = max(9, *(len(part.name) for part in row.sums))
     lines = []
     for part in row.sums:
         lead = Content.assemble(f"{part.name:<{wide}} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
-        lines.append(lead + Content.styled(f"  {details.get(part.name.split()[0], '')}", MUTED))
-    # The pane has six lines: with five parts there is none for the rule.
+        detail = Content.styled(details.get(part.name.split()[0], ""), MUTED).wrap(room := max(9, width - wide - 19))
+        # The pane has six lines: beside three parts there is one for what goes on.
+        told = cut(detail or [Content()], 1 + (len(row.sums) < 4), room)
+        lines += [(Content(" " * (wide + 17)) if n else lead) + "  " + line for n, line in enumerate(told)]
+    # With five parts there is no line for the rule.
     if key and len(lines) < 5:
         lines.append(Content.styled(f"{'':{wide + 1}}────".ljust(width - len(key)) + key, MUTED))
     # Of the same passages as are counted above the list.
     place = f"{ordinal(row.place)} of {trace.funnel['candidates']:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<{wide}} {figure(row.hit.score):>4}", "bold")
-    marks = Content.styled("   m marks it right or wrong" * bool(key and wide < len(BESIDE)), MUTED)
-    total = Content.assemble(score, f"  {place}", marks)
+    hint = "   m marks it right or wrong" * bool(key)
+    total = Content.assemble(score, f"  {place}", (hint * (score.cell_length + len(place + hint) + 2 <= width), MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
 
 

@@ -45,9 +45,7 @@ def shown(key: str, value: Scalar) -> str:
     """Return the value of a knob: `.60 : .40`, `30 d`, `on`."""
     if key in (WEIGHT, "query.hybrid.mmr.lambda"):
         return f"{figure(share(key, value))} : {figure(1 - share(key, value))}"
-    if key == PROFILE:
-        return profile_named(str(value)).title
-    return show(BY_KEY[key], value)
+    return profile_named(str(value)).title if key == PROFILE else show(BY_KEY[key], value)
 
 
 def turn(key: str, value: Scalar, was: Scalar, time: str = "now") -> str:

@@ -78,6 +78,14 @@ class MarkdownText(TextArea):
     # Without this each letter and each note lays out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
+    def validate_virtual_size(self, size: Size) -> Size:
+        """Return the size of the text, at least that of the window: one that fits has no bar."""
+        return Size(size.width, max(size.height, self.size.height))
+
+    def watch_virtual_size(self, size: Size) -> None:
+        """Tell the scrollbar, which a layout would do."""
+        self.vertical_scrollbar.window_virtual_size = size.height
+
     def __init__(self, *, read_only: bool, id: str | None = None) -> None:
         super().__init__("", read_only=read_only, show_line_numbers=True, soft_wrap=True, compact=True, id=id)
         self.cursor_blink = self.match_cursor_bracket = False
@@ -160,12 +168,12 @@ class Reader(MarkdownText):
         from memory_tui.workspace.notes import is_overtaken
 
         self.page = page
-        self.marked = set()
-        self.origins = {}
+        self.marked, self.origins = set(), {}
         self.decided = line if decided and page.path else 0
-        rows: list[str] = []
-        self.numbers = []
-        for number, words in enumerate(map(shown_line, page.text.replace("\r\n", "\n").split("\n")), page.first):
+        rows, self.numbers = list[str](), []
+        # Behind the last line end is no line.
+        lines = page.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+        for number, words in enumerate(map(shown_line, lines), page.first):
             if number in page.rulers:
                 rows.append(f"── {safe(page.rulers[number])} ──")
                 self.numbers.append(0)
@@ -216,9 +224,8 @@ class Reader(MarkdownText):
 
     @property
     def seen(self) -> list[str]:
-        """Return the lines of the note as they are shown, without the empty one behind the last line end."""
-        lines = [text for number, text in zip(self.numbers, self.document.lines, strict=False) if number]
-        return lines[:-1] if lines and not lines[-1] else lines
+        """Return the lines of the note as they are shown."""
+        return [text for number, text in zip(self.numbers, self.document.lines, strict=False) if number]
 
     def text_of(self, first: int, last: int) -> str:
         """Return lines of the note as they are shown."""

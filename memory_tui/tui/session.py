@@ -65,9 +65,8 @@ class Session:
     @property
     def settings(self) -> Settings | None:
         """Return the knobs in force on the screen; None before the engine is open."""
-        if self.tried:
-            return self.tried[-1]
-        return self.engine.plan.settings if self.engine is not None else None
+        configured = self.engine.plan.settings if self.engine is not None else None
+        return self.tried[-1] if self.tried else configured
 
     @property
     def read_only(self) -> bool:

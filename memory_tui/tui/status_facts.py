@@ -231,9 +231,8 @@ def statements(
         if lamp.key in unfolded:
             yield from details
             yield from [Fact("")] if lamp.key != "lamp:left" or state else []
-    yield Fact(
-        one_line(f"{profile_named(status.profile).title} ({status.profile_origin})"), mark=MUTED, label="ranking"
-    )
+    name = one_line(f"{profile_named(status.profile).title} ({status.profile_origin})")
+    yield Fact(name, mark=MUTED, label="ranking")
     yield from [mirror(state)] if state else []
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]

@@ -626,3 +626,14 @@ def test_end_and_home_go_through_the_note_and_the_line_below_its_text_is_empty(r
     assert f"Line {last} of {text.page.path} is empty" in reader.press("p").notices[-1]
     assert reader.press("home").app.view.query_one("#notes-text").line == 1
     reader.press("escape")
+
+
+def test_a_note_that_fits_has_no_piece_of_a_scrollbar(workspace):
+    (workspace / "memory" / "long.md").write_text("a line\n" * 90)
+    (workspace / "memory" / "longer.md").write_text("a line\n")
+    with Window(make_app(workspace)) as window:
+        for name, has_bar in (("long", True), ("longer", False), ("long", True)):
+            window.app.view.post_message(ReadNote(f"memory/{name}.md"))
+            bar = window.settle().app.screen.query_one("#notes-text", Reader).vertical_scrollbar
+            assert (bar.window_virtual_size > bar.window_size) is has_bar, name
+            assert has_bar or bar.window_virtual_size == bar.window_size

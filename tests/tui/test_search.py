@@ -521,3 +521,44 @@ def test_a_note_that_alone_ends_so_is_named_without_its_folder(reader):
     for name in ("people.md", "memory/people.md"):
         places = lines_holding(reader.app.session.engine, f"{name}:3")
         assert [(place.path, place.line) for place in places] == [("memory/people.md", 3)], name
+
+
+def test_a_file_that_is_no_memory_is_said_to_be_there_by_its_line(tmp_path):
+    workspace = sample(tmp_path / "notes")
+    (workspace / "USER.md").write_text("# User\n\nThe omada vlan of the user\n")
+    with Window(make_app(workspace)) as window:
+        window.press("2").ask().press("W").type("USER.md:3")
+        assert "USER.md is there, but it is not read as memory." in window.text
+        assert "extraPaths" in window.text
+        window.press("enter")
+        assert "USER.md is there" in window.text, "no line of another note is taken for it"
+        window.press("escape", "c").until(lambda: "cuts notes into other passages" in window.text)
+        window.press("enter").until(lambda: "not read as memory there" in window.text)
+        pairs = window.app.screen.pairs
+        window.press(*["down"] * next(n for n, pair in enumerate(pairs) if pair.unread), "enter")
+        assert window.app.screen.pairs == pairs, "the comparison stays"
+        assert "does not read this note as memory" in window.notices[-1]
+
+
+def test_neither_a_number_nor_a_mark_stands_behind_a_passage(reader):
+    page = view(reader.ask()).reader
+    assert page.numbers[-1] == view(reader).row.hit.last_line
+    assert all(number not in page.page.unread or text for number, text in zip(page.numbers, page.seen, strict=True))
+
+
+def test_the_ranking_stands_in_its_line_as_soon_as_a_knob_is_taken_back(reader, monkeypatch):
+    reader.ask().press("t", "home", "down", "right")
+    monkeypatch.setattr(view(reader), "rank", lambda *_: None)
+    reader.press("u")
+    assert reader.lines[-2].startswith(" Ranking ")
+    monkeypatch.undo()
+    reader.press("right", "left")
+    view(reader).steps.append(("another thing", lambda: None))
+    reader.press("right", "u", "u", "escape")
+    assert reader.notices[-1] == "You took back another thing."
+
+
+def test_the_title_over_the_knobs_has_the_cells_of_the_pane(reader):
+    reader.ask().press("t")
+    assert "…" not in reader.lines[3]
+    reader.press("escape")

@@ -572,9 +572,7 @@ class SearchView(View):
     def line_asked(self) -> tuple[int, int]:
         """Return the id of a passage and the line of it that a person asked about; zeros where nobody did."""
         why = self.answer.why if self.answer is not None else None
-        if why is None or why.best is None:
-            return 0, 0
-        return why.best.chunk.rowid, why.place.line or 0
+        return (why.best.chunk.rowid, why.place.line or 0) if why is not None and why.best is not None else (0, 0)
 
     def line_of(self, row: Row) -> int:
         """Return the line of a passage that a person asked about, else the one that decided."""
@@ -606,7 +604,7 @@ class SearchView(View):
         """
         numbers = range(first, first + text.count("\n") + 1)
         unread = {number for number in numbers if excerpt is not None and excerpt.leaves_out(number)}
-        passage = NotePage(path, text, first, unread=unread), line
+        passage = NotePage(path, text.rstrip("\r\n"), first, unread=unread), line
         if passage != self.passage:
             self.passage = passage
             self.reader.show(*passage, decided=True)
@@ -646,7 +644,8 @@ class SearchView(View):
         if self.why.has_class("-turning"):
             # The list shows its top, where a turn moves most: the passage of these numbers may be out of sight.
             title, remark = f"{place}, {row.name}", "   ‹ › say what a step lets in and out"
-        self.entitle(self.why, title[: max(20, self.why.size.width - len(remark) - 4)].rstrip() + remark)
+        remark *= self.why.size.width - len(remark) - 4 >= min(20, len(title))
+        self.entitle(self.why, one_line(title, self.why.size.width - len(remark) - 4) + remark)
         spoken = wording.asked_words(trace, text)
         verdict = hits.verdict(row, trace, spoken)
         if answer.why is not None and chunk.rowid == self.line_asked[0]:
@@ -840,6 +839,7 @@ class SearchView(View):
         if knob and self.turned == (knob, len(self.steps)):
             self.session.tried.pop()
             self.steps.pop()
+            self.turned = "", 0
         in_force = self.session.settings
         # Of a knob that is back where it was nothing is to be taken back.
         if in_force is None or not knobs.same(settings, in_force):
@@ -871,11 +871,11 @@ class SearchView(View):
     def rerank(self) -> None:
         """Rank the answer on screen by the settings in force; a question that is under way is asked by them."""
         answer, settings, query = self.answer, self.session.settings, self.box.value.strip()
-        if settings is None or not query:
-            self.draw_ranking()
-        elif answer is None or answer.trace.evidence.question.query != query:
+        # At once: what is said of a key must not stand over the ranking before it.
+        self.draw_ranking()
+        if query and (answer is None or answer.trace.evidence.question.query != query):
             self.ask()
-        else:
+        elif query and settings is not None and answer is not None:
             self.end_request()
             self.rank(self.new_request(answer.trace.evidence.question.query, settings), answer)
 
@@ -1249,10 +1249,8 @@ def effects_of_steps(engine: Engine, answer: Answered) -> ranking.Effects:
     if answer.trace.keeps_back:
         return {}
     settings = answer.request.settings
-    tries = (
-        (key, way, stepped(engine, settings, answer, key, way)) for key in knobs.active(settings) for way in (-1, 1)
-    )
-    possible = {(key, way): after for key, way, after in tries if after is not None}
+    ways = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
+    possible = {way: after for way in ways if (after := stepped(engine, settings, answer, *way)) is not None}
     # The ranking in force comes first, then one for each possible step, in its order.
     before, *others = answer.replay.recalled([tuned(ranked) for ranked in (settings, *possible.values())])
     return {step: knobs.moved(before, rowids) for step, rowids in zip(possible, others, strict=True)}
