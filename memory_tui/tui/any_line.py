@@ -99,10 +99,9 @@ class AnyLine(Dialog[Place]):
         """Look for lines on a worker thread."""
         places = self.view.attempt(lambda _: lines_holding(self.engine, typed))
         file = self.view.attempt(lambda _: why_path(self.engine.plan.roots, typed.strip().rpartition(":")[0]))
-        outside = f"{file.path} is there, but it is not read as memory. {file.detail}" if file else ""
-        none = outside if file and file.rule == "outside" else "No indexed line holds all these words."
+        why = f"{file.path} is there, but not read as memory. {file.detail}" if file and file.rule == "outside" else ""
         if places is not None and not get_current_worker().is_cancelled:
-            self.call_later(self.show, places, none)
+            self.call_later(self.show, places, why or "No indexed line holds all these words.")
 
     def show(self, places: Sequence[Place], none: str) -> None:
         """List the lines, or say why there are `none`."""

@@ -441,11 +441,8 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int, key: str 
     lines = []
     for part in row.sums:
         lead = Content.assemble(f"{part.name:<{wide}} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
-        detail = Content.styled(details.get(part.name.split()[0], ""), MUTED).wrap(room := max(9, width - wide - 19))
-        # The pane has six lines: beside three parts there is one for what goes on.
-        told = cut(detail or [Content()], 1 + (len(row.sums) < 4), room)
-        lines += [(Content(" " * (wide + 17)) if n else lead) + "  " + line for n, line in enumerate(told)]
-    # With five parts there is no line for the rule.
+        lines.append(lead + Content.styled(f"  {details.get(part.name.split()[0], '')}", MUTED))
+    # The pane has six lines: with five parts there is none for the rule.
     if key and len(lines) < 5:
         lines.append(Content.styled(f"{'':{wide + 1}}────".ljust(width - len(key)) + key, MUTED))
     # Of the same passages as are counted above the list.

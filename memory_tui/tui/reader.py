@@ -115,8 +115,7 @@ class MarkdownText(TextArea):
         # What makes an emoji of a sign takes a cell on some terminals and none on others, which moves the border.
         line.plain = line.plain.replace("\ufe0f", " ")
         # After an odd number of fences a block of code is open.
-        opened = sum(row < line_index for row in self.fences) % 2
-        if opened or line_index in self.fences:
+        if sum(row < line_index for row in self.fences) % 2 or line_index in self.fences:
             self.styled(line, "code")
         elif _HEADING.match(line.plain):
             self.styled(line, "heading")

@@ -528,7 +528,7 @@ def test_a_file_that_is_no_memory_is_said_to_be_there_by_its_line(tmp_path):
     (workspace / "USER.md").write_text("# User\n\nThe omada vlan of the user\n")
     with Window(make_app(workspace)) as window:
         window.press("2").ask().press("W").type("USER.md:3")
-        assert "USER.md is there, but it is not read as memory." in window.text
+        assert "USER.md is there, but not read as memory." in window.text
         assert "extraPaths" in window.text
         window.press("enter")
         assert "USER.md is there" in window.text, "no line of another note is taken for it"

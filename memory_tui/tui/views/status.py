@@ -200,8 +200,7 @@ class StatusView(View):
                 self.session.config_writes.append((setup.patch.write(), self.session.opener))
                 engine.reread()
                 # One that the command line named would go before that of the configuration.
-                options = replace(engine.plan.options, provider="")
-                self.session.opener = opener_of(lambda: options)
+                self.session.opener = opener_of(lambda: replace(engine.plan.options, provider=""))
                 return f"{setup.trial['provider']} is set up; u takes it back."
 
             self.post_message(self.Asks(title, shown_patch(setup), "Write it", deed, self.action_reopen))
