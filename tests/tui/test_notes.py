@@ -617,13 +617,15 @@ def test_a_line_that_begins_a_log_is_the_one_that_is_shown(workspace):
         assert "the gate was oiled" in reader.seen[reader.line - notes(window).page.first]
 
 
-def test_end_and_home_go_through_the_note_and_the_line_below_its_text_is_empty(reader):
+def test_end_and_home_go_through_the_note_and_an_empty_line_is_said_to_be_empty(reader):
     reader.press("1", "home", "down", "enter")
     text = reader.app.view.query_one("#notes-text")
     assert reader.press("end").app.focused is text
     last = text.text.count("\n") + 1
     assert text.line == last
-    assert f"Line {last} of {text.page.path} is empty" in reader.press("p").notices[-1]
+    empty = text.seen.index("") + 1
+    text.go(empty)
+    assert "These lines are blank." in reader.press("p").notices[-1]
     assert reader.press("home").app.view.query_one("#notes-text").line == 1
     reader.press("escape")
 
