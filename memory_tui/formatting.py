@@ -155,10 +155,10 @@ def age_words(days: float | None) -> str:
     if days is None:
         return NEVER
     if days < 0:
-        return f"in {plural(round(-days), 'day')}" if days <= -0.5 else "today"
+        return f"in {plural(round(-days), 'day')}" if days < -0.5 else "today"
     whole = int(days)
     if whole < 1:
         return "today"
     if whole < 100:
         return plural(whole, "day")
-    return plural(round(days / 30.44), "month") if whole < 730 else plural(int(days / 365.25), "year")
+    return plural(round(days / 30.44), "month") if whole < 731 else plural(int(days / 365.25), "year")

@@ -514,13 +514,13 @@ class Recorder:
                 texts = {head.blob for head in self._journal.heads().values()}
                 # Oldest first, now with their authors.
                 named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
-                missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
+                unmoved = [edit for edit in named if edit.after is not None or edit.before not in texts]
                 # Asked again, because what git or an editor did is known by the author alone.
-                if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
+                if losing := [edit for edit in unmoved if is_loss(self._journal, edit)]:
                     first = losing[0]
                     what = f"{first.path} {'lost lines to' if first.after else 'was removed by'}"
-                    if len(losing) > 1:
-                        what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines to"
+                    if others := len({edit.path for edit in losing}) - 1:
+                        what = f"{first.path} and {plural(others, 'other note')} lost lines to"
                     self._tell(f"{what} {who(first)}. The inbox can undo it.")
             except EditRefused as error:
                 self._fail(error)

@@ -73,9 +73,9 @@ def find(text: str, cleared: Collection[tuple[str, str]] = (), *, fenced: bool =
             in_fence = not in_fence
             continue
         began_in_comment = in_comment
-        # What may close the comment: the line, or of one that opens a comment what stands behind the last opening.
-        comment = line if in_comment else line.rpartition("<!--")[2]
-        in_comment = (in_comment or "<!--" in line) and "-->" not in comment
+        # The last sign of a line tells whether the next one is in a comment.
+        if "<!--" in line or "-->" in line:
+            in_comment = line.rfind("<!--") > line.rfind("-->")
         if (in_fence and not fenced) or not line.strip() or exactly(line.removesuffix("\r")) in cleared:
             continue
         spoken = _ROLE.sub("", line)

@@ -163,8 +163,8 @@ NOTE = """# 2026-03-06 (Friday)
 @pytest.mark.parametrize(
     ("days", "words"),
     [
-        (None, "never fades"), (-2.0, "in 2 days"), (0.4, "today"), (1.0, "1 day"), (50.9, "50 days"),
-        (300.0, "10 months"), (1500.0, "4 years"),
+        (None, "never fades"), (-2.0, "in 2 days"), (-0.5, "today"), (0.4, "today"), (1.0, "1 day"), (50.9, "50 days"),
+        (300.0, "10 months"), (730.9, "24 months"), (731.0, "2 years"), (1500.0, "4 years"),
     ],
 )  # fmt: skip
 def test_ages_are_words(days, words):

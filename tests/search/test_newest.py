@@ -119,6 +119,8 @@ def test_two_lines_state_one_thing_where_they_hold_what_is_asked_and_little_else
     assert newer_values([line, other], [90.0, 3.0], ["guest", "password"]) == [1 if is_newer else -1, -1]
     assert newer_values([line, other], [3.0, 3.0], ["guest", "password"]) == [-1, -1], "of one day nobody knows"
     assert newer_values([line, other], [None, 3.0], ["guest", "password"]) == [-1, -1], "without a day nobody knows"
+    spelled = [text.replace("Guest", "Wi-fi") for text in (line, "- Guest password: lantern-77")]
+    assert newer_values(spelled, [90.0, 3.0], ["wi", "fi", "password"]) == [1, -1], "a word of two stems"
 
 
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()

@@ -170,6 +170,11 @@ def test_a_command_is_marked_in_a_fence_and_at_the_end_of_a_long_line_and_found_
     assert instructions.marked(fence) == f"```\n{instructions.MARK}{order}\n```"
     for hidden in (f"{'tea ' * 2_000}. {order}", order.replace("o", "o\u200b"), f"<!-- {order}\n-->"):
         assert instructions.find(hidden), hidden[-60:]
+    talk = "User: a\nAssistant: b\nUser: c\n"
+    assert instructions.find(f"{talk}<!-- a\nb --> c <!-- d\n{order}\n-->"), (
+        "a line closes one comment and opens another"
+    )
+    assert not instructions.find(f"{talk}<!-- a\nb -->\n{order}"), "what a person says in a talk"
     assert instructions.find(order, {secret_finder.exactly(order)}) == ()
 
 
