@@ -128,8 +128,8 @@ def _statement(line: str, question: Set[str]) -> Statement | None:
     """Return what `line` states, which holds all words of the `question` and a few others; None where it does not."""
     words = {" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""}
     # A word such as "wi-fi" has two stems; the question holds them one by one.
-    value = {word for word in words if not question.issuperset(word.split())} - function_words()
-    is_about_it = question.issubset(" ".join(words).split())
+    value = {word for word in words if not question >= {*word.split()}} - function_words()
+    is_about_it = question <= {*" ".join(words).split()}
     return Statement(words, value) if is_about_it and 0 < len(value) <= MOST_BESIDE else None
 
 

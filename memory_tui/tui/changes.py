@@ -54,8 +54,11 @@ Then: TypeAlias = "Callable[[AppliedChange], object]"
 
 async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
     """Do `work`, which ends with a dialog on the screen; keys typed meanwhile wait, and go into the dialog."""
+    worker = view.run_worker(work, group="plan", exclusive=True)
     # Shielded, because the work goes on when the keys have waited long enough.
-    await in_time(asyncio.shield(view.run_worker(work, group="plan", exclusive=True).wait()))
+    await in_time(asyncio.shield(worker.wait()))
+    if not worker.is_finished:
+        view.notify("This takes a while; a question comes by itself.", markup=False)
 
 
 async def in_time(awaited: Awaitable[object]) -> None:
@@ -217,6 +220,9 @@ async def _proposed(view: View, plan: Plan, then: Then | None) -> None:
 async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) -> None:
     """Show `change`, and do `deed` where that is agreed to."""
     text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
+    # What is typed into a window that was opened meanwhile is no answer to this question.
+    while view.app.screen is not view.screen:
+        await asyncio.sleep(0.1)
     question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Make this change"))
     await view.app.push_screen(question, if_answered(lambda _: make(view, deed, then)))
 

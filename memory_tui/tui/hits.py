@@ -536,9 +536,8 @@ def qmd_row(hit: QmdHit, width: int, lines: int) -> Content:
 def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:
     """Return what stands above an answer of QMD."""
     count = plural(len(answer.hits), "passage")
-    remarks = " ".join(one_line(remark.sentence) for remark in answer.claims)
     words = f" Your agent gets {count} from QMD; the built-in index would send {sent_of(trace)}. "
-    return Content.assemble(words, (remarks, "$warning"))
+    return Content.assemble(words, (" ".join(one_line(remark.sentence) for remark in answer.claims), "$warning"))
 
 
 # --- remedies -------------------------------------------------------------------------------------------------------

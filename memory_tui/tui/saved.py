@@ -274,9 +274,8 @@ class SavedQuestions(Dialog[str]):
             self.notify("No saved question is under the cursor.", markup=False)
             return
         text = Content(f"{one_line(query.text)}\n\nIts {plural(len(query.labels), 'mark')} go with it.")
-        question = Confirm("Forget this question?", text, "Forget it")
         forget = if_answered(lambda _: self.update(lambda notebook: notebook.without(query.text)))
-        await self.app.push_screen(question, forget)
+        await self.app.push_screen(Confirm("Forget this question?", text, "Forget it"), forget)
 
     def action_do(self) -> None:
         """Look for better knobs."""

@@ -68,8 +68,7 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
 def _link(link: MemberState) -> Iterator[Fact]:
     """Yield a provider of the chain: its state and what enter does, its last error, and what helps."""
     where = f" at {one_line(link.host)}" if link.host else ""
-    model = f", {one_line(link.model)}" if link.model else ""
-    name = f"{link.name}{where}{model}"
+    name = ", ".join(filter(None, (f"{link.name}{where}", one_line(link.model))))
     if link.approved:
         yield Fact(f"{name}: {link.state}", f"test:{link.name}", _LINKS[link.state], indent=2, does="enter tests it")
     else:

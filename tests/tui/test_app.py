@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -10,12 +11,14 @@ from textual.widgets import Input
 
 from memory_tui.config.places import openclaw_path
 from memory_tui.events import IndexChanged
-from memory_tui.tui.dialogs import Choice
+from memory_tui.tui import changes
+from memory_tui.tui.dialogs import Choice, Line
 from memory_tui.tui.first_line import VIEWS
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.views.notes import NotesView
 from tests.support.tui import LARGE, NOW, SHORTEST, SMALL, TINY, Window, make_app
+from tests.support.waiting import LONG
 
 
 def test_the_first_frame_waits_for_no_engine_nor_another_module_that_it_does_not_show():
@@ -66,6 +69,25 @@ def test_keys_typed_ahead_reach_the_view_and_the_dialog_that_they_open(screen):
     screen.press("escape").burst(*":trash", "enter")
     assert "Move to the trash?" in screen.settle().text, "what was typed is done, not what was listed before"
     screen.press("n")
+
+
+def test_a_question_that_comes_late_takes_no_key_that_is_meant_for_another_window(screen, monkeypatch):
+    may_ask, show = threading.Event(), changes.difference
+
+    def slow(change, width):
+        may_ask.wait(LONG)
+        return show(change, width)
+
+    monkeypatch.setattr(changes, "difference", slow)
+    monkeypatch.setattr(changes, "PATIENCE", 0.05)
+    screen.press("1", "home").burst("x")
+    screen.until(lambda: screen.notices and "a question comes by itself" in screen.notices[-1]).burst("a")
+    screen.until(lambda: isinstance(screen.app.screen, Line))
+    may_ask.set()
+    screen.burst(*"yes, by the library")
+    screen.until(lambda: screen.app.screen.query_one(Input).value == "yes, by the library")
+    screen.burst("escape")
+    screen.until(lambda: "Move to the trash?" in screen.text).press("n")
 
 
 def go_to(window, words):

@@ -323,9 +323,7 @@ class NotesView(View):
         parts = [part for part in (*page.parts, (kept, "$warning"), (use, ""), (origin, "$accent")) if part[0]]
         # What the host does not read comes first, then who wrote the line, then the note.
         parts.sort(key=lambda part: ("$error", "$warning", "$accent", "").index(part[1]))
-        if parts:
-            words = words or tui.note_facts.strip(parts, about.size.width or 80)
-        about.update(words or "", layout=False)
+        about.update(words or tui.note_facts.strip(parts, about.size.width or 80), layout=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one, and what is about a note where there are notes."""
