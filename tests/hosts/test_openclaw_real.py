@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -20,12 +21,8 @@ from tests.support.waiting import LONG
 
 TRIGGERED = "\n## Boiler\n\n- The service code of the boiler is 4711. <!-- trigger: boiler -->\n"
 """A line that 2026.9 puts before the model when somebody speaks of its trigger."""
-BAR = 22
-"""Questions of the demo, of 26 with an answer, whose right line has to be among the hits at every hour.
-
-By day it is 23: for ERR_GATEWAY_502 two notes differ by less than a few hours of age count, and what is left of the
-budget of characters goes to the first of them.
-"""
+BAR = 23
+"""Questions of the demo, of 26 with an answer, whose right line has to be among the hits."""
 
 
 @pytest.fixture
@@ -38,7 +35,10 @@ def program(home):
     """A program memory-tui below `home`, so that a test can take it away."""
     path = home / "bin" / "memory-tui"
     path.parent.mkdir(parents=True)
-    start = f"import sys; sys.argv[0] = {str(path)!r}; from memory_tui.cli.main import main; raise SystemExit(main())"
+    # Ages count hours, so it is noon in the program at whatever hour the test runs.
+    noon = dt.datetime.combine(dt.date.today(), dt.time(12)).timestamp() - time.time()
+    start = f"import sys, time; now = time.time; time.time = lambda: now() + {noon}; sys.argv[0] = {str(path)!r}; "
+    start += "from memory_tui.cli.main import main; raise SystemExit(main())"
     path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{start}" "$@"\n')
     path.chmod(0o755)
     return path
